@@ -1,0 +1,43 @@
+# Every target sets itself up: nothing is assumed but Python (>= 3.11, with venv) and make.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/ready
+
+.PHONY: demo test test-all check bench clean
+.DEFAULT_GOAL := help
+
+help:  ## this list
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 ..."; exit 1; }
+	@echo "setting up .venv (about a minute, once)"
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: $(READY)  ## see it work: a few minutes on two cores
+	$(BIN)/primax worlds
+	@mkdir -p demo
+	$(BIN)/primax watch butterflies --policy chase --gif demo/butterflies.gif
+	$(BIN)/primax watch maze --policy sweep --gif demo/maze.gif
+	@echo "look at demo/butterflies.gif and demo/maze.gif; $(BIN)/primax lists what else there is"
+
+test: $(READY)  ## the tests
+	$(BIN)/python -m pytest
+
+check: $(READY)  ## format, lint, types, tests
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/ty check src
+	$(BIN)/python -m pytest
+
+test-all: $(READY)  ## the slow tests too
+	$(BIN)/python -m pytest -m ""
+
+bench: $(READY)  ## speed of the worlds, side by side with gymnax and numpy
+	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt gymnax six
+	$(BIN)/python benchmarks/worlds.py
+
+clean:  ## remove what the targets made
+	rm -rf .venv demo .pytest_cache .ruff_cache .hypothesis

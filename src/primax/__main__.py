@@ -1,0 +1,7 @@
+"""`python -m primax`."""
+
+import sys
+
+from primax.cli import main
+
+sys.exit(main())

@@ -1,0 +1,74 @@
+"""The command line: `primax COMMAND`. Each command is one module of this folder."""
+
+import argparse
+import importlib
+import sys
+from typing import NoReturn
+
+from primax.errors import InputError, hint
+
+COMMANDS = {
+    "worlds": "the worlds, and what scripted policies score in them",
+    "watch": "play an episode in the terminal, or write it as a GIF",
+}
+
+
+class Parser(argparse.ArgumentParser):
+    """Reports what is wrong in one line, with the nearest option."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(f"{message}; see {self.prog} --help")
+
+    def parse_all(self, argv: list[str]) -> argparse.Namespace:
+        """Like `parse_args`, but an unknown option gets a hint."""
+        args, rest = self.parse_known_args(argv)
+        if rest:
+            known = [name for action in self._actions for name in action.option_strings]
+            close = hint(rest[0], known) if rest[0].startswith("-") else ""
+            raise InputError(f"unknown argument {rest[0]!r}{close or f'; see {self.prog} --help'}")
+        return args
+
+
+def _usage() -> str:
+    width = max(map(len, COMMANDS)) + 2
+    lines = [f"  {name:{width}}{what}" for name, what in COMMANDS.items()]
+    return (
+        "usage: primax COMMAND [options]\n\n"
+        + "\n".join(lines)
+        + "\n\nprimax COMMAND --help says more.\n"
+    )
+
+
+def run(argv: list[str]) -> int:
+    """Runs one command; wrong input raises InputError."""
+    if not argv or argv[0] in ("-h", "--help"):
+        sys.stdout.write(_usage())
+        return 0 if argv else 2
+    if argv[0] == "--version":
+        from primax import __version__
+
+        sys.stdout.write(f"primax {__version__}\n")
+        return 0
+    if argv[0] not in COMMANDS:
+        raise InputError(f"unknown command {argv[0]!r}{hint(argv[0], COMMANDS)}")
+    # One module a command, imported only when asked for: jax takes a second to load.
+    command = importlib.import_module(f"primax.cli.{argv[0]}")
+    parser = Parser(prog=f"primax {argv[0]}", description=command.__doc__, allow_abbrev=False)
+    command.options(parser)
+    return command.run(parser.parse_all(argv[1:])) or 0
+
+
+def main(argv: list[str] | None = None) -> int:
+    """The entry point: exit status 2 and one line for wrong input."""
+    try:
+        return run(sys.argv[1:] if argv is None else argv)
+    except InputError as error:
+        sys.stderr.write(f"primax: {error}\n")
+        return 2
+    except KeyboardInterrupt:
+        sys.stderr.write("primax: stopped\n")
+        return 130
+    except BrokenPipeError:
+        # The reader (`| head`) has gone; there is nobody to tell.
+        sys.stderr.close()
+        return 141

@@ -1,0 +1,91 @@
+"""Lists the worlds and scores scripted policies in them, beside exact and published numbers."""
+
+import argparse
+import dataclasses
+import math
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from primax.cli.common import world_from
+from primax.errors import InputError, canonical, check_range
+from primax.paper.published import scripted_score
+from primax.settings import field_docs
+from primax.worlds import WORLDS, World
+from primax.worlds.exact import expected_score
+from primax.worlds.rollout import outcomes
+from primax.worlds.scripted import POLICIES, make_policy
+from primax.worlds.tally import Outcome
+
+SCORES = {
+    "butterflies": "caught an episode",
+    "maze": "episodes that reach the flag",
+    "two_wings": "share of steps in the silent wing",
+}
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("world", nargs="?", help="one world, with its options; all without it")
+    parser.add_argument("--episodes", type=int, default=10_000, help="episodes a policy plays")
+    parser.add_argument("--seed", type=int, default=0, help="root of all randomness")
+    parser.add_argument(
+        "--set", nargs="+", default=[], metavar="OPTION=VALUE", help="options of the world"
+    )
+
+
+def run(args: argparse.Namespace) -> None:
+    check_range("--episodes", args.episodes, 2, 10_000_000)
+    if args.set and args.world is None:
+        raise InputError("--set goes with one world: primax worlds NAME --set OPTION=VALUE")
+    console = Console()
+    for name in [args.world] if args.world else WORLDS:
+        world = world_from(name, args.set)
+        if args.world:
+            console.print(_options(world))
+        console.print(_scores(canonical(name), world, args))
+    if not args.world:
+        console.print("primax worlds NAME lists a world's options; primax watch NAME plays it.")
+
+
+def _options(world: World) -> Table:
+    table = Table(
+        "option", "value", "what", title=type(world).__doc__, title_justify="left", box=SIMPLE_HEAD
+    )
+    docs = field_docs(type(world.config))
+    for field in dataclasses.fields(world.config):
+        value = str(getattr(world.config, field.name))
+        table.add_row(field.name, value.strip(), docs[field.name].replace("`", ""))
+    return table
+
+
+def _scores(name: str, world: World, args: argparse.Namespace) -> Table:
+    """A row a policy; the interval is the mean's, by the normal approximation."""
+    title = f"\n{name}: {SCORES.get(name, 'score')}, n = {args.episodes:,} episodes"
+    columns = ["mean", "std", "95% interval", "exact", "paper"]
+    if args.world:
+        columns = [*columns[:-1], "coverage", "distance"]
+    table = Table("policy", title=title, title_justify="left", box=SIMPLE_HEAD)
+    for column in columns:
+        table.add_column(column, justify="right", no_wrap=True)
+    is_papers = world.config == type(world.config)()
+    for policy in POLICIES:
+        result = outcomes(world, make_policy(policy, world), args.seed, args.episodes)
+        cells = _cells(result, expected_score(world, policy))
+        cells["paper"] = scripted_score(name, policy) if is_papers else ""
+        table.add_row(policy, *(cells[column] for column in columns))
+    return table
+
+
+def _cells(result: Outcome, exact: float | None) -> dict[str, str]:
+    mean, std = result.score.mean(dtype=float), result.score.std(ddof=1, dtype=float)
+    half = 1.96 * std / math.sqrt(result.score.size)
+    chased = result.distance[result.distance == result.distance]
+    return {
+        "mean": f"{mean:.4f}",
+        "std": f"{std:.3f}",
+        "95% interval": f"{mean - half:.4f} to {mean + half:.4f}",
+        "exact": "" if exact is None else f"{exact:.7f}",
+        "coverage": f"{result.coverage.mean():.3f}",
+        "distance": f"{chased.mean():.2f}" if chased.size else "",
+    }

@@ -1,0 +1,1 @@
+"""The paper's numbers as data, and what is drawn and printed from them."""

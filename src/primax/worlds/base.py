@@ -1,0 +1,112 @@
+"""The interface of a world: pure functions of one stream, to be vmapped over a batch."""
+
+import abc
+from typing import Any, Generic, TypeVar
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped, UInt8, UInt32
+
+from primax.worlds.grid import ACTIONS
+
+
+class WorldState(eqx.Module):
+    """What every world's state has."""
+
+    agent: eqx.AbstractVar[Int[Array, ""]]
+    """The agent's flat cell."""
+    time: eqx.AbstractVar[Int[Array, ""]]
+    """Steps since the reset."""
+
+
+State = TypeVar("State", bound=WorldState)
+Noise = TypeVar("Noise", bound=eqx.Module)
+
+
+class World(eqx.Module, Generic[State, Noise]):
+    """A grid world whose step is a function of (state, action, noise) alone.
+
+    What is random in a step comes in as `noise`, drawn for many steps at once: that is fast, and
+    it lets a test write down a transition in full. A world never resets by itself: whoever runs
+    it resets at an episode's start, so the last observation is never lost.
+    """
+
+    config: eqx.AbstractVar[Any]
+    """The options it was built with, a frozen dataclass."""
+    channels: eqx.AbstractVar[tuple[str, ...]]
+    """Names of the observation's planes."""
+    shape: eqx.AbstractVar[tuple[int, int]]
+    """Rows and columns."""
+    horizon: eqx.AbstractVar[int]
+    """Steps after which an episode is truncated."""
+    num_keys: eqx.AbstractVar[int]
+    """How many different state keys there are."""
+    start: eqx.AbstractVar[int | None]
+    """The agent's first cell, flat; None where it is drawn."""
+    walls: eqx.AbstractVar[Bool[Array, "rows cols"]]
+    """Where no one can go."""
+    moves: eqx.AbstractVar[Int[Array, "cells 5"]]
+    """The cell each action leads to."""
+
+    @abc.abstractmethod
+    def reset(self, key: PRNGKeyArray) -> State:
+        """The first state of an episode."""
+
+    @abc.abstractmethod
+    def noise(self, key: PRNGKeyArray, num_steps: int) -> Noise:
+        """All that is random in `num_steps` steps; every leaf leads with that axis."""
+
+    @abc.abstractmethod
+    def step(self, state: State, action: Int[Array, ""], noise: Noise) -> State:
+        """The state after one action."""
+
+    @abc.abstractmethod
+    def observe(self, state: State) -> UInt8[Array, "channels rows cols"]:
+        """What the agent sees: binary planes, channels first."""
+
+    @abc.abstractmethod
+    def state_key(self, state: State) -> Int[Array, ""]:
+        """The controllable part of the state as a number in [0, num_keys)."""
+
+    @abc.abstractmethod
+    def task(self, state: State) -> Float[Array, ""]:
+        """The task signal of the step that led here; never part of the observation."""
+
+    @abc.abstractmethod
+    def targets(self, state: State) -> tuple[Int[Array, " n"], Bool[Array, " n"]]:
+        """The cells a chaser would go for, and which of them still count."""
+
+    def terminated(self, state: State) -> Bool[Array, ""]:
+        """Whether the world ended here; the grid worlds of the paper never do."""
+        return jnp.zeros((), bool)
+
+    def truncated(self, state: State) -> Bool[Array, ""]:
+        """Whether the episode's time is up."""
+        return state.time >= self.horizon
+
+    def count_key(self, state: State, action: Int[Array, ""]) -> Int[Array, ""]:
+        """The key the visit counts use: the state's key and the action."""
+        return self.state_key(state) * len(ACTIONS) + action
+
+    def for_seed(self, seed: Int[Array, ""] | int) -> "World[State, Noise]":
+        """This world as the run of one seed meets it; most worlds are the same for all."""
+        return self
+
+    @property
+    def planes(self) -> tuple[int, int, int]:
+        """The observation's shape."""
+        return (len(self.channels), *self.shape)
+
+
+def fives(words: UInt32[Array, " words"], num: int) -> Int[Array, " num"]:
+    """`num` numbers in 0..4, six from each word: its digits to the base five.
+
+    A word costs as much to draw as a whole butterfly step; 5^6 / 2^32 leaves a bias under 4e-6.
+    """
+    digits = [words // jnp.uint32(5**place) % 5 for place in range(6)]
+    return jnp.stack(digits, axis=-1).reshape(-1)[:num].astype(jnp.int32)
+
+
+def look(table: Shaped[Array, "n *rest"], *index: Int[Array, "..."]) -> Shaped[Array, "..."]:
+    """`table[index]` without the bounds check, for indices known to lie inside."""
+    return table.at[index].get(mode="promise_in_bounds")
