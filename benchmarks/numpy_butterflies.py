@@ -27,7 +27,11 @@ class NumpyButterflies:
     horizon = 100
 
     def __init__(
-        self, num: int | None = None, size: int = 10, butterflies: int = 6, catch: str = "after_both"
+        self,
+        num: int | None = None,
+        size: int = 10,
+        butterflies: int = 6,
+        catch: str = "after_both",
     ):
         self.batch = () if num is None else (num,)
         self.size, self.num_cells, self.num_butterflies = size, size * size, butterflies

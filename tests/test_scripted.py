@@ -127,6 +127,6 @@ def test_episodes_depend_on_seed_and_number_alone():
 
 
 def test_unknown_policy():
-    with pytest.raises(InputError, match="unknown policy 'chse'; did you mean chase?"):
+    with pytest.raises(InputError, match="unknown policy 'chse'; did you mean chase"):
         make_policy("chse", make_world("maze"))
     assert set(POLICIES) == {"random", "centre_stay", "sweep", "chase", "stay"}

@@ -1,9 +1,7 @@
 """Primax: PRIME in JAX."""
 
-from importlib.metadata import version
-
 from primax.errors import InputError
 from primax.worlds import WORLDS, make_world
 
-__version__ = version("primax")
+__version__ = "0.1.0"
 __all__ = ["WORLDS", "InputError", "__version__", "make_world"]

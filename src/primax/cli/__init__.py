@@ -8,6 +8,8 @@ from typing import NoReturn
 from primax.errors import InputError, hint
 
 COMMANDS = {
+    "train": "train a method in a world",
+    "list": "methods, worlds, presets, and every field that can be set",
     "worlds": "the worlds, and what scripted policies score in them",
     "watch": "play an episode in the terminal, or write it as a GIF",
 }

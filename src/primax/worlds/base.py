@@ -1,7 +1,7 @@
 """The interface of a world: pure functions of one stream, to be vmapped over a batch."""
 
 import abc
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -47,6 +47,8 @@ class World(eqx.Module, Generic[State, Noise]):
     """Where no one can go."""
     moves: eqx.AbstractVar[Int[Array, "cells 5"]]
     """The cell each action leads to."""
+    can_end: ClassVar[bool] = False
+    """Whether `terminated` is ever true; what is learnt in such a world stops at its end."""
 
     @abc.abstractmethod
     def reset(self, key: PRNGKeyArray) -> State:

@@ -42,7 +42,7 @@ def colour(code: str) -> np.ndarray:
     return np.array(list(bytes.fromhex(code[1:])), np.float32)
 
 
-def coverage(distance: np.ndarray, scale: float) -> np.ndarray:
+def coverage(distance: np.ndarray, scale: int) -> np.ndarray:
     """How much of each pixel lies inside, by its signed distance; `scale` is pixels a unit."""
     return np.clip(0.5 - distance * scale, 0, 1)
 
@@ -97,17 +97,20 @@ def _butterfly(x: Plane, y: Plane) -> list[Layer]:
         (upper, ORANGE, 1.0),
         (disc(side - 0.26, y + 0.16, 0.055), "#fff3d6", 0.9),
         (capsule(side, y + 0.2, (0.1, -0.17), 0.012), INK, 1.0),
-        (capsule(x, y + 0.18, (0, 0.4), 0.04), INK, 1.0),
+        (capsule(x, y + 0.18, (0.0, 0.4), 0.04), INK, 1.0),
     ]
 
 
 def _flag(x: Plane, y: Plane) -> list[Layer]:
+    """On a pad, which stays in sight when the agent stands there."""
+    pad = np.hypot(np.maximum(np.abs(x) - 0.3, 0), np.maximum(np.abs(y) - 0.3, 0)) - 0.16
     x, y = x + 0.2, y + 0.18
     pennant = np.maximum(-x, x * 0.42 + np.abs(y) * 0.91 - 0.21) - 0.025
     return [
+        (pad, GREEN, 0.25),
         _shadow(_ellipse(x - 0.04, y - 0.54, (0.2, 0.07), 0.0)),
         (pennant, GREEN, 1.0),
-        (capsule(x, y + 0.22, (0, 0.75), 0.035), INK, 1.0),
+        (capsule(x, y + 0.22, (0.0, 0.75), 0.035), INK, 1.0),
     ]
 
 
@@ -153,7 +156,7 @@ def _unknown(code: str) -> Callable[[Plane, Plane], list[Layer]]:
 KNOWN = {
     "noise": Glyph("~", "::", "#8d8b90", "#d5d3d2", -2, tuple(map(_noise, range(4)))),
     "wall": Glyph("#", "##", "#3c4250", INK, -1, tuple(map(_wall, range(16))), joins=True),
-    "flag": Glyph("F", "|>", GREEN, None, 0, (_flag,)),
+    "flag": Glyph("F", "|>", "#00694c", "#b9e2d2", 0, (_flag,)),
     "butterfly": Glyph("B", "ʚɞ", VERMILLION, None, 2, (_butterfly,)),
     "caught_flash": Glyph("*", "**", "#8a6d00", YELLOW, 3, (_flash,)),
     "agent": Glyph("@", "◖◗", BLUE, None, 4, (_agent,)),
@@ -200,6 +203,8 @@ def sprites(glyph: Glyph, cell: int) -> Float[np.ndarray, "variants cell cell 4"
 def arms(cell: int) -> Float[np.ndarray, "5 cell cell"]:
     """Pieces of a trail: a dot, then bars from the centre to the N, S, E and W edge."""
     x, y = centres(cell)
-    ends = ((0, -1), (0, 1), (1, 0), (-1, 0))
+    ends = ((0.0, -1.0), (0.0, 1.0), (1.0, 0.0), (-1.0, 0.0))
     bars = [coverage(capsule(x, y, end, max(0.045, 0.8 / cell)), cell) for end in ends]
-    return np.stack([coverage(disc(x, y, max(0.11, 1.6 / cell)), cell), *bars]).astype(np.float32)
+    pieces = np.stack([coverage(disc(x, y, max(0.11, 1.6 / cell)), cell), *bars], dtype=np.float32)
+    pieces.flags.writeable = False
+    return pieces

@@ -41,7 +41,7 @@ class Scene:
     """Steps taken."""
     horizon: int = 100
     """Steps in an episode."""
-    score: float = 0.0
+    score: int | float = 0.0
     """Task signal summed so far."""
     alive: int | None = None
     """Targets left; None where the world has none."""
@@ -152,7 +152,7 @@ def _total(scene: Scene) -> int:
 
 def _bar(page: np.ndarray, x: np.ndarray, y: np.ndarray, radius: float, part: float) -> np.ndarray:
     """A round-ended track along the top, `part` of it filled."""
-    end = (len(x) - 2 * radius, 0)
+    end = (len(x) - 2 * radius, 0.0)
     track = looks.coverage(looks.capsule(x - radius, y - radius, end, radius), 1)
     filled = track * np.clip(len(x) * part - x + HALF, 0, 1)
     return _blend(_blend(page, track, looks.LINE), filled, looks.BLUE)
@@ -239,13 +239,16 @@ def _gif(frames: list[np.ndarray], fps: int) -> bytes:
         from PIL import Image
     except ImportError:
         raise InputError("a GIF needs pillow: pip install 'primax[report]'") from None
-    digits = np.array([1 << 16, 1 << 8, 1], np.uint32)
-    seen = np.unique(np.concatenate([np.unique(frame @ digits) for frame in frames]))
-    # Each colour counts once, however small its part: a flash of one frame keeps its own.
-    strip = np.stack([seen >> 16, seen >> 8 & 255, seen & 255], axis=-1).astype(np.uint8)[None]
-    palette = Image.fromarray(strip).quantize(256, Image.Quantize.MAXCOVERAGE)
-    plain = Image.Dither.NONE  # dither would crawl over still parts
-    first, *rest = [Image.fromarray(f).quantize(palette=palette, dither=plain) for f in frames]
+    codes = [frame @ np.array([1 << 16, 1 << 8, 1], np.uint32) for frame in frames]
+    seen = np.unique(np.concatenate([np.unique(code) for code in codes]))
+    strip = np.stack([seen >> 16, seen >> 8 & 255, seen & 255], axis=-1).astype(np.uint8)
+    # Each colour counts once, so that a flash of one frame weighs as much as a wall; a pixel is
+    # looked up by its colour alone, so that what stands still cannot flicker.
+    mixed = Image.fromarray(strip[None]).quantize(256, Image.Quantize.MAXCOVERAGE)
+    table = np.asarray(mixed)[0]
+    first, *rest = [Image.fromarray(table[np.searchsorted(seen, code)]) for code in codes]
+    for picture in (first, *rest):
+        picture.putpalette(mixed.getpalette() or ())
     data = io.BytesIO()
     first.save(data, "GIF", save_all=True, append_images=rest, duration=1000 / fps, loop=0)
     return data.getvalue()
@@ -264,7 +267,7 @@ def _replace(path: Path, data: bytes) -> None:
             part.unlink(missing_ok=True)
 
 
-def show(scenes: Iterable[Scene], console: Console, fps: float = 8) -> None:
+def show(scenes: Iterable[Scene], console: Console, fps: int | float = 8) -> None:
     """Plays in a terminal; elsewhere prints the last scene only."""
     check_range("fps", fps, 0.1, 240)
     picture = _plain if console.options.ascii_only else text

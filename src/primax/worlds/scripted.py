@@ -42,15 +42,15 @@ def sweep(world: World) -> np.ndarray:
     """
     moves, walls = np.asarray(world.moves), np.asarray(world.walls)
     rows = [row[:: (-1) ** i] for i, row in enumerate(np.arange(walls.size).reshape(walls.shape))]
-    order = [cell for cell in np.concatenate(rows) if not walls.ravel()[cell]]
+    order = [int(cell) for cell in np.concatenate(rows) if not walls.ravel()[cell]]
     goals = itertools.cycle([*order, *order[::-1]])
     here = order[0] if world.start is None else world.start
     actions: list[int] = []
     while len(actions) < world.horizon:
         way = _toward(moves, goal := next(goals))
         while here != goal:
-            actions.append(way[here])
-            here = moves[here, way[here]]
+            actions.append(int(way[here]))
+            here = int(moves[here, way[here]])
     return np.tile(np.array(actions[: world.horizon])[:, None], (1, len(moves)))
 
 

@@ -1,0 +1,81 @@
+"""Times the engine: compile seconds, milliseconds a round, memory; for several loads and seeds.
+
+    python benchmarks/engine.py task:15 load:15 load:1:highest
+
+A case is METHOD:SEEDS[:PRECISION]; `load` is a reward of PRIME's size (see load.py).
+"""
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+
+sys.path.insert(0, str(Path(__file__).parent))
+from load import Load
+
+from primax.config import Config, CriticsConfig, NetConfig
+from primax.learner import Learner
+from primax.rewards.base import Spec
+from primax.rewards.task import Task
+from primax.worlds import make_world
+
+
+def measure(case: str, world_name: str, windows: int) -> dict:
+    method, seeds, *rest = case.split(":")
+    world = make_world(world_name)
+    heads = 5 if method == "load" else 1
+    precision = rest[0] if rest else "default"
+    net = NetConfig(precision=precision)
+    config = Config(method, world.config, net=net, critics=CriticsConfig(heads=heads))
+    spec = Spec(world.planes, 5, world.num_keys * 5, world.horizon, net)
+    learner = Learner(config, world, {"load": Load, "task": Task}[method](spec))
+    with jax.default_matmul_precision("highest" if precision == "highest" else None):
+        start = time.perf_counter()
+        init = jax.jit(jax.vmap(learner.init, in_axes=(None, 0)))
+        state = init(jax.random.key(0), jnp.arange(int(seeds)))
+        warm = jax.jit(jax.vmap(learner.warm_up, in_axes=(0, None)), donate_argnums=0)
+        state, _ = jax.block_until_ready(warm(state, jnp.int32(0)))
+        init_s = time.perf_counter() - start
+        window = jax.jit(jax.vmap(learner.window, in_axes=(0, None)), donate_argnums=0)
+        start = time.perf_counter()
+        program = window.lower(state, jnp.int32(config.warmup)).compile()
+        compile_s = time.perf_counter() - start
+    times, clock = [], config.warmup
+    for _ in range(windows):
+        start = time.perf_counter()
+        state, metrics = jax.block_until_ready(program(state, jnp.int32(clock)))
+        times.append(time.perf_counter() - start)
+        clock += config.window
+    memory = program.memory_analysis()
+    rounds = config.window // config.update_every
+    return {
+        "case": case,
+        "world": world_name,
+        "init_and_warmup_s": round(init_s, 2),
+        "compile_s": round(compile_s, 2),
+        "round_ms": round(1e3 * min(times[1:]) / rounds, 4),
+        "run_250k_s": round(min(times[1:]) * 249, 1),
+        "state_mb_a_seed": round(memory.argument_size_in_bytes / 1e6 / int(seeds), 1),
+        "temporaries_mb": round(memory.temp_size_in_bytes / 1e6, 1),
+        "score": float(metrics["episodes"]["outcome"].score.mean()),
+        "device": jax.devices()[0].device_kind,
+        "jax": jax.__version__,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("cases", nargs="+")
+    parser.add_argument("--world", default="butterflies")
+    parser.add_argument("--windows", type=int, default=4)
+    args = parser.parse_args()
+    for case in args.cases:
+        print(json.dumps(measure(case, args.world, args.windows)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""Lists methods, worlds and presets, and every field that --set can change."""
+
+import argparse
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from primax.config import Config, CriticsConfig, ExploreConfig, NetConfig
+from primax.methods import METHODS, PRESETS, paper
+from primax.settings import field_docs, flatten
+from primax.worlds import WORLDS
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--world", default="butterflies", help="whose fields to list")
+    parser.add_argument("--method", default="task", help="whose defaults to show")
+
+
+def run(args: argparse.Namespace) -> None:
+    config = paper(args.method, args.world)
+    console = Console()
+    console.print(_table("methods", {name: method.what for name, method in METHODS.items()}))
+    console.print(
+        _table(
+            "worlds",
+            {name: str(kind.__doc__).splitlines()[0] for name, (kind, _) in WORLDS.items()},
+        )
+    )
+    console.print(_table("presets", {name: what for name, (what, _, _) in PRESETS.items()}))
+    docs = field_docs(Config)
+    for prefix, kind in (
+        ("net.", NetConfig),
+        ("critics.", CriticsConfig),
+        ("explore.", ExploreConfig),
+        ("world.", type(config.world)),
+    ):
+        docs |= {prefix + name: what for name, what in field_docs(kind).items()}
+    table = Table(
+        "field",
+        "value",
+        "what",
+        title=f"fields of {args.method} in {args.world}",
+        title_justify="left",
+        box=SIMPLE_HEAD,
+    )
+    for name, value in flatten(config).items():
+        table.add_row(name, str(value).strip(), docs[name].replace("`", ""))
+    console.print(table)
+
+
+def _table(title: str, rows: dict[str, str]) -> Table:
+    table = Table(title, "", box=SIMPLE_HEAD)
+    for name, what in rows.items():
+        table.add_row(name, what)
+    return table

@@ -1,0 +1,70 @@
+"""How a run shows itself: one live line in a terminal, plain lines elsewhere."""
+
+import time
+from collections import deque
+from types import TracebackType
+
+import numpy as np
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from primax.train import Progress
+
+ROLLING = 20
+PLAIN_EVERY_S = 10.0
+
+
+class Reporter:
+    """Told of every window; says how fast, how far and how well."""
+
+    def __init__(self, console: Console, num_seeds: int):
+        self.console, self.num_seeds = console, num_seeds
+        self.start = self.said = time.perf_counter()
+        self.first_clock: int | None = None
+        self.scores: deque[np.ndarray] = deque(maxlen=ROLLING)
+        self.live = Live(console=console, refresh_per_second=4) if console.is_terminal else None
+
+    def __enter__(self) -> "Reporter":
+        if self.live:
+            self.live.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.live:
+            self.live.__exit__(kind, error, trace)
+
+    def __call__(self, progress: Progress) -> None:
+        now = time.perf_counter()
+        if self.first_clock is None:
+            self.start, self.first_clock = now, progress.clock
+        self.scores.extend(progress.episodes["score"].reshape(self.num_seeds, -1).T)
+        line = self._line(progress, now)
+        if self.live:
+            self.live.update(line)
+        elif progress.clock == progress.total or now - self.said > PLAIN_EVERY_S:
+            self.said = now
+            self.console.print(line)
+
+    def _line(self, progress: Progress, now: float) -> Text:
+        """Steps a second are over all seeds, from the first finished window on."""
+        done = progress.clock - (self.first_clock or 0)
+        rate = done / max(now - self.start, 1e-9)
+        left = (progress.total - progress.clock) / rate if done else float("nan")
+        filled = round(20 * progress.clock / progress.total)
+        rolling = float(np.mean(np.stack(self.scores)))
+        speed = f"{rate * self.num_seeds:,.0f} steps/s  {_clock(left)} left" if done else "…"
+        return Text(
+            f"{'━' * filled}{'╌' * (20 - filled)} {progress.clock:,}/{progress.total:,}  {speed}  "
+            f"last {len(self.scores)} episodes {rolling:.2f}  ε {progress.epsilon:.2f}"
+        )
+
+
+def _clock(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds), 60)
+    return f"{minutes}:{seconds:02d}"

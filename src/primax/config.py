@@ -1,0 +1,155 @@
+"""Everything a run depends on, as frozen dataclasses."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from primax.errors import InputError, check_choice, check_range
+
+
+@dataclass(frozen=True)
+class NetConfig:
+    """The trunk every network of a run has."""
+
+    first_channels: int = 16
+    """Channels after the first 3x3 convolution."""
+    second_channels: int = 32
+    """Channels after the second 3x3 convolution."""
+    embedding: int = 64
+    """Width of the embedding."""
+    activation: str = "linear"
+    """Of the embedding: `linear` (the paper's text taken literally) or `relu`."""
+    precision: str = "default"
+    """`default` (float32; matrix products in TF32 on a GPU), `highest` (float32), or `bfloat16`."""
+
+    def __post_init__(self):
+        check_range("net.first_channels", self.first_channels, 1, 1_024)
+        check_range("net.second_channels", self.second_channels, 1, 1_024)
+        check_range("net.embedding", self.embedding, 1, 65_536)
+        check_choice("net.activation", self.activation, ("linear", "relu"))
+        check_choice("net.precision", self.precision, ("default", "highest", "bfloat16"))
+
+    @property
+    def dtype(self) -> str:
+        """What the trunk's activations are kept in; parameters are always float32."""
+        return "bfloat16" if self.precision == "bfloat16" else "float32"
+
+
+@dataclass(frozen=True)
+class CriticsConfig:
+    """The Double-DQN ensemble."""
+
+    heads: int = 1
+    """Critics, each with its own trunk; the agent acts on their mean."""
+    double: bool = True
+    """Whether the online critic picks the action that the target critic values."""
+    gamma: float = 0.99
+    """Discount a step."""
+    learning_rate: float = 3e-4
+    """Adam's step size."""
+    grad_clip: float = 10.0
+    """Largest global gradient norm of one head."""
+    q_max: float = 20.0
+    """Where the soft bound on |Q| begins."""
+    q_penalty: float = 0.1
+    """Weight of the soft bound."""
+    batch: int = 64
+    """Transitions a minibatch."""
+    sync_every: int = 1_000
+    """Environment steps between copies of the online critics to the targets."""
+
+    def __post_init__(self):
+        check_range("critics.heads", self.heads, 1, 100)
+        check_range("critics.gamma", self.gamma, 0, math.nextafter(1, 0))
+        check_range("critics.learning_rate", self.learning_rate, 0, 1)
+        check_range("critics.grad_clip", self.grad_clip, 1e-6, math.inf)
+        check_range("critics.q_max", self.q_max, 1e-6, math.inf)
+        check_range("critics.q_penalty", self.q_penalty, 0, 1e6)
+        check_range("critics.batch", self.batch, 1, 65_536)
+        check_range("critics.sync_every", self.sync_every, 1, 10**9)
+
+
+@dataclass(frozen=True)
+class ExploreConfig:
+    """The ε-greedy schedule: linear, then flat."""
+
+    start: float = 1.0
+    """ε at step 0."""
+    end: float = 0.05
+    """ε from the end of the ramp on."""
+    fraction: float = 0.25
+    """Share of all steps the ramp takes, warm-up included."""
+
+    def __post_init__(self):
+        check_range("explore.start", self.start, 0, 1)
+        check_range("explore.end", self.end, 0, 1)
+        check_range("explore.fraction", self.fraction, 0, 1)
+
+
+@dataclass(frozen=True)
+class Config:
+    """One run of one method in one world."""
+
+    method: str
+    """Which reward drives the learner."""
+    world: Any
+    """The world's options."""
+    steps: int = 250_000
+    """Environment steps a seed takes, warm-up included."""
+    window: int = 1_000
+    """Environment steps for which the reward is frozen."""
+    warmup: int = 1_000
+    """Random steps before learning and before the first window."""
+    update_every: int = 4
+    """Environment steps between updates."""
+    replay: int = 100_000
+    """Rows the ring holds."""
+    recent: int = 5_000
+    """Newest rows a window's refresh sees."""
+    net: NetConfig = field(default_factory=NetConfig)
+    """Shape and precision of every network."""
+    critics: CriticsConfig = field(default_factory=CriticsConfig)
+    """The control ensemble."""
+    explore: ExploreConfig = field(default_factory=ExploreConfig)
+    """How the agent explores."""
+
+    def __post_init__(self):
+        horizon, every = self.world.horizon, self.update_every
+        check_range("steps", self.steps, 1, 10**9)
+        check_range("window", self.window, 1, 10**9)
+        check_range("warmup", self.warmup, 1, 10**9)
+        check_range("update_every", every, 1, 10_000)
+        check_range("replay", self.replay, 2 * horizon, 10**8)
+        check_range("recent", self.recent, 1, 10**8)
+        self._multiple("replay", self.replay, "world.horizon", horizon)
+        self._multiple("window", self.window, "update_every", every)
+        self._multiple("world.horizon", horizon, "update_every", every)
+        self._multiple("warmup", self.warmup, "window and world.horizon's divisor", self.segment)
+        sync = self.critics.sync_every
+        self._multiple(
+            "critics.sync_every", sync, "window and world.horizon's divisor", self.segment
+        )
+        if self.warmup >= self.replay:
+            raise InputError(f"warmup ({self.warmup}) must be shorter than replay ({self.replay})")
+        if self.recent >= self.replay:
+            raise InputError(f"recent ({self.recent}) must be shorter than replay ({self.replay})")
+
+    @staticmethod
+    def _multiple(name: str, value: int, of: str, unit: int) -> None:
+        if value % unit:
+            raise InputError(f"{name} ({value}) must be a multiple of {of} ({unit})")
+
+    @property
+    def segment(self) -> int:
+        """The longest stretch in which neither an episode nor a window ends."""
+        return math.gcd(self.window, self.world.horizon)
+
+    @property
+    def windows(self) -> int:
+        """Windows after the warm-up, enough for all steps."""
+        return max(1, -(-(self.steps - self.warmup) // self.window))
+
+    @property
+    def total_steps(self) -> int:
+        """Steps a seed really takes: `steps` rounded up to whole windows."""
+        return self.warmup + self.windows * self.window

@@ -1,0 +1,250 @@
+"""One world, one reward and one critic ensemble joined into a learner, written for one seed.
+
+The clock is the only thing seeds share: it is passed beside the state and never batched, so that
+under `vmap` one index serves every seed's ring and one predicate every seed's schedule.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, UInt8
+
+from primax import critics as critic
+from primax import nets, replay
+from primax.config import Config
+from primax.rewards.base import Recent, Reward, Step
+from primax.worlds import ACTIONS, World, tally
+
+# Each use of randomness has its own stream of the seed's key.
+INIT, EPISODE, ROUND, REFRESH = range(4)
+Clock = Int[Array, ""]
+Metrics = dict[str, Float[Array, "..."]]
+
+
+class State(eqx.Module):
+    """All of one seed's run; every leaf is an array."""
+
+    seed: Int[Array, ""]
+    key: PRNGKeyArray
+    rates: critic.Rates
+    world: PyTree
+    obs: UInt8[Array, "c rows cols"]
+    memo: PyTree
+    tally: tally.Tally
+    critics: critic.Critics
+    reward: PyTree
+    ring: replay.Ring
+
+
+class Learner(eqx.Module):
+    """What does not change in a run."""
+
+    config: Config = eqx.field(static=True)
+    world: World
+    reward: Reward
+
+    def init(self, root: PRNGKeyArray, seed: Int[Array, ""]) -> State:
+        """A seed's first state; it depends on the root key and the seed alone."""
+        key = jax.random.fold_in(root, seed)
+        k_world, k_critics, k_reward, k_begin = jax.random.split(_stream(key, INIT, 0), 4)
+        world = self.world.for_seed(seed)
+        first = world.reset(k_world)
+        obs = world.observe(first)
+        reward, memo = self.reward.begin(self.reward.init(k_reward), obs, k_begin)
+        slot = replay.Slot(replay.pack(obs), memo)
+        row = _row(jnp.int32(0), jnp.float32(0), jnp.int32(0), jnp.bool_(False), jnp.bool_(False))
+        return State(
+            seed=seed,
+            key=key,
+            rates=critic.rates(self.config.critics),
+            world=first,
+            obs=obs,
+            memo=memo,
+            tally=tally.start(world, first),
+            critics=critic.init(
+                k_critics,
+                self.config.critics.heads,
+                self.config.net,
+                self.reward.view_planes,
+                len(ACTIONS),
+            ),
+            reward=reward,
+            ring=replay.empty(self.config.replay, world.horizon, slot, row),
+        )
+
+    def warm_up(self, state: State, clock: Clock) -> tuple[State, Metrics]:
+        """Random steps; nothing is learnt."""
+
+        def round_(carry, _):
+            state, clock = carry
+            state = self._collect(state, clock, is_random=True)
+            return (state, clock + self.config.update_every), {}
+
+        return self._segments(state, clock, self.config.warmup, round_)
+
+    def window(self, state: State, clock: Clock) -> tuple[State, Metrics]:
+        """Freezes the reward, then acts and learns for a window."""
+        config = self.config
+        age = jnp.arange(config.recent, 0, -1)
+        rows = replay.read(state.ring, clock, age, self.reward.spec.planes)
+        k_refresh = _stream(state.key, REFRESH, clock)
+        reward = self.reward.refresh(state.reward, Recent(rows, age <= clock), k_refresh)
+        state = eqx.tree_at(lambda s: s.reward, state, reward)
+
+        def round_(carry, _):
+            state, clock = carry
+            state = self._collect(state, clock, is_random=False)
+            clock = clock + config.update_every
+            state, metrics = self._update(state, clock)
+            return (state, clock), metrics
+
+        return self._segments(state, clock, config.window, round_)
+
+    def epsilon(self, clock: Int[Array, "*n"]) -> Float[Array, "*n"]:
+        """The chance of a random action at a step."""
+        explore = self.config.explore
+        ramp = max(1.0, explore.fraction * self.config.total_steps)
+        progress = jnp.minimum(1.0, clock / ramp)
+        return explore.start + (explore.end - explore.start) * progress
+
+    def _segments(self, state: State, clock: Clock, steps: int, round_: Any):
+        """Runs `steps` in stretches inside which no episode ends; says how those that ended went."""
+        config = self.config
+
+        def segment(carry, _):
+            state, clock = carry
+            state = self._begin(state, clock)
+            rounds = config.segment // config.update_every
+            (state, clock), metrics = jax.lax.scan(round_, (state, clock), length=rounds)
+            is_over = self.world.for_seed(state.seed).truncated(state.world)
+            episode = {"outcome": tally.outcome(state.tally), "is_over": is_over}
+            return (state, clock), (episode, _reduce(metrics))
+
+        length = steps // config.segment
+        (state, _), (episodes, metrics) = jax.lax.scan(segment, (state, clock), length=length)
+        return state, {"episodes": episodes, "window": _reduce(metrics)}
+
+    def _begin(self, state: State, clock: Clock) -> State:
+        """Where an episode is over, starts the next; and syncs the targets when due."""
+        k_world, k_reward = jax.random.split(_stream(state.key, EPISODE, clock))
+        world = self.world.for_seed(state.seed)
+        fresh = world.reset(k_world)
+        obs = world.observe(fresh)
+        reward, memo = self.reward.begin(state.reward, obs, k_reward)
+        is_new = world.truncated(state.world)
+        started = (fresh, obs, memo, tally.start(world, fresh), reward)
+        going = (state.world, state.obs, state.memo, state.tally, state.reward)
+        now, obs, memo, sums, reward = _select(is_new, started, going)
+        is_due = clock % self.config.critics.sync_every == 0
+        slot = replay.Slot(replay.pack(obs), memo)
+        return State(
+            seed=state.seed,
+            key=state.key,
+            rates=state.rates,
+            world=now,
+            obs=obs,
+            memo=memo,
+            tally=sums,
+            critics=critic.sync(state.critics, is_due),
+            reward=reward,
+            ring=replay.open_slot(state.ring, clock, slot),
+        )
+
+    def _collect(self, state: State, clock: Clock, is_random: bool) -> State:
+        """Acts for one round and writes what happened to the ring."""
+        num, keys = self.config.update_every, jax.random.split(_stream(state.key, ROUND, clock), 5)
+        k_world, k_explore, k_action, k_reward, _ = keys
+        world = self.world.for_seed(state.seed)
+        draws = (
+            world.noise(k_world, num),
+            jax.random.uniform(k_explore, (num,)) < self.epsilon(clock + jnp.arange(num)),
+            jax.random.randint(k_action, (num,), 0, len(ACTIONS)),
+            jax.random.split(k_reward, num),
+        )
+
+        def step(state: State, draw) -> tuple[State, tuple[replay.Slot, replay.Row]]:
+            noise, is_explored, action, k_reward = draw
+            if not is_random:
+                action = jnp.where(is_explored, action, self._greedy(state))
+            return self._step(world, state, action, noise, k_reward)
+
+        state, (slots, rows) = jax.lax.scan(step, state, draws, unroll=True)
+        ring = replay.write(state.ring, clock, slots, rows)
+        return eqx.tree_at(lambda s: s.ring, state, ring)
+
+    def _greedy(self, state: State) -> Int[Array, ""]:
+        """The action of the highest value, averaged over heads."""
+        patches = nets.see(self.reward.view(state.obs, state.memo)[None])
+        return jnp.argmax(jnp.mean(critic.values(state.critics.online, patches), axis=(0, 1)))
+
+    def _step(
+        self, world: World, state: State, action: Int[Array, ""], noise: Any, key: PRNGKeyArray
+    ):
+        """One environment step; a world that has ended stands still until its time is up."""
+        is_idle = world.terminated(state.world)
+        now = world.step(state.world, action, noise)
+        if world.can_end:
+            held = eqx.tree_at(lambda w: w.time, state.world, now.time)
+            now = _select(is_idle, held, now)
+        task = jnp.where(is_idle, 0.0, world.task(now))
+        obs, count_key = world.observe(now), world.count_key(state.world, action)
+        reward, memo = self.reward.observe(
+            state.reward, Step(state.obs, action, obs, count_key, task), key
+        )
+        sums = _select(is_idle, state.tally, tally.add(world, state.tally, now))
+        row = _row(action, task, count_key, world.terminated(now), is_idle)
+        after = eqx.tree_at(
+            lambda s: (s.world, s.obs, s.memo, s.tally, s.reward),
+            state,
+            (now, obs, memo, sums, reward),
+            is_leaf=lambda x: x is None,
+        )
+        return after, (replay.Slot(replay.pack(obs), memo), row)
+
+    def _update(self, state: State, clock: Clock) -> tuple[State, Metrics]:
+        """Samples a minibatch, scores it with the frozen reward, and takes one step everywhere."""
+        config = self.config
+        last = clock - config.update_every
+        k_sample, k_learn = jax.random.split(
+            jax.random.split(_stream(state.key, ROUND, last), 5)[4]
+        )
+        high = replay.open_rows(state.ring, clock)
+        age = 1 + jax.random.randint(k_sample, (config.critics.batch,), 0, high)
+        batch = replay.read(state.ring, clock, age, self.reward.spec.planes)
+        score = self.reward.score(state.reward, batch)
+        before = nets.see(self.reward.view(batch.obs, batch.memo))
+        after = nets.see(self.reward.view(batch.next_obs, batch.next_memo))
+        critics, metrics = critic.update(
+            state.critics,
+            state.rates,
+            before,
+            after,
+            (batch.action, score, batch.weight, batch.terminated),
+            config.critics.double,
+        )
+        reward, more = self.reward.learn(state.reward, batch, k_learn)
+        state = eqx.tree_at(lambda s: (s.critics, s.reward), state, (critics, reward))
+        return state, metrics | more
+
+
+def _stream(key: PRNGKeyArray, use: int, clock: Clock | int) -> PRNGKeyArray:
+    """The key for one use at one time."""
+    return jax.random.fold_in(jax.random.fold_in(key, use), clock)
+
+
+def _row(action, task, key, terminated, idle) -> replay.Row:
+    return replay.Row(action.astype(jnp.uint8), task, key, terminated, idle)
+
+
+def _select(predicate: Bool[Array, ""], yes: Any, no: Any) -> Any:
+    return jax.tree.map(lambda a, b: jnp.where(predicate, a, b), yes, no)
+
+
+def _reduce(metrics: Metrics) -> Metrics:
+    """Over the leading axis: the maximum of what is named so, else the mean."""
+    return {
+        name: jnp.max(x, axis=0) if name.endswith("_max") else jnp.mean(x, axis=0)
+        for name, x in metrics.items()
+    }

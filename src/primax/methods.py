@@ -1,0 +1,111 @@
+"""The methods by name: a reward, and the settings the learner has under it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from primax.config import Config, CriticsConfig, ExploreConfig
+from primax.errors import InputError, lookup
+from primax.rewards.base import Reward, Spec
+from primax.rewards.task import Nothing, Task
+from primax.worlds import ACTIONS, WORLDS, World
+
+
+@dataclass(frozen=True)
+class Method:
+    """A row of `primax list`."""
+
+    what: str
+    """One line for people."""
+    reward: Callable[[Spec], Reward]
+    """Builds the reward for a world."""
+    critics: CriticsConfig = field(default_factory=CriticsConfig)
+    """The learner's settings; the defaults are the paper's baseline table."""
+    explore: ExploreConfig = field(default_factory=ExploreConfig)
+    """The exploration schedule."""
+
+
+METHODS = {
+    "task": Method("the world's own signal: the paper's Extrinsic-DQN", Task),
+    "none": Method("no reward: what the learner does of itself", Nothing),
+    "random": Method("uniform random actions throughout", Nothing, explore=ExploreConfig(end=1.0)),
+}
+
+STEPS = {"butterflies": 250_000, "maze": 200_000, "two_wings": 150_000}
+"""The paper's budgets; TwoWings is not in the paper."""
+
+
+def paper(method: str, world: str) -> Config:
+    """The paper's configuration."""
+    entry, (_, options) = lookup("method", method, METHODS), lookup("world", world, WORLDS)
+    name = world_name(options())
+    return Config(
+        method=next(key for key, value in METHODS.items() if value is entry),
+        world=options(),
+        steps=STEPS[name],
+        critics=entry.critics,
+        explore=entry.explore,
+    )
+
+
+QUICK = {
+    "steps": "40_000",
+    "recent": "2_000",
+    "critics.heads": "2",
+    "net.first_channels": "8",
+    "net.second_channels": "16",
+    "net.embedding": "32",
+    "critics.batch": "32",
+}
+SMOKE = {
+    "steps": "2_000",
+    "window": "500",
+    "warmup": "500",
+    "replay": "1_000",
+    "recent": "400",
+    "critics.heads": "2",
+    "net.first_channels": "4",
+    "net.second_channels": "4",
+    "net.embedding": "8",
+    "critics.batch": "8",
+    "critics.sync_every": "500",
+}
+SMALL = {"world.size": "6"}
+PRESETS = {
+    "paper": ("the paper's settings", {}, {}),
+    "quick": ("small worlds and networks, for two cores", QUICK, SMALL),
+    "smoke": ("seconds; shows that it runs, not that it learns", SMOKE, SMALL),
+}
+"""What each is for, its settings, and those for worlds that have a size."""
+
+
+def world_name(options: object) -> str:
+    """The name of the world these options belong to."""
+    return next(name for name, (_, kind) in WORLDS.items() if isinstance(options, kind))
+
+
+def build(config: Config) -> tuple[World, Reward]:
+    """The world and the reward a configuration names."""
+    world = WORLDS[world_name(config.world)][0](config.world)
+    num_keys = world.num_keys * len(ACTIONS)
+    spec = Spec(world.planes, len(ACTIONS), num_keys, world.horizon, config.net)
+    return world, METHODS[config.method].reward(spec)
+
+
+def parse_seeds(text: str | int) -> tuple[int, ...]:
+    """`15` is seeds 0 to 14; `0-4` and `3,7,9` name them."""
+    text = str(text)
+    try:
+        if "-" not in text and "," not in text:
+            seeds = tuple(range(int(text)))
+        else:
+            parts = [part.split("-") for part in text.split(",")]
+            seeds = tuple(
+                i for low, *high in parts for i in range(int(low), int((high or [low])[0]) + 1)
+            )
+    except ValueError:
+        raise InputError(
+            f"--seeds takes a number (15), a range (0-4) or a list (3,7,9), got {text!r}"
+        ) from None
+    if not seeds or len(set(seeds)) != len(seeds):
+        raise InputError(f"--seeds names no seed, or one twice: {text!r}")
+    return seeds

@@ -1,0 +1,89 @@
+"""The interface of a reward: a few pure functions over its own state.
+
+A reward sees every step as it happens (`observe`), is frozen at a window's boundary (`refresh`),
+trains its own networks on minibatches (`learn`) and says what sampled transitions are worth
+(`score`). Scoring never learns: within a window it is a fixed function of the transition.
+"""
+
+import abc
+from typing import Any, Generic, TypeVar
+
+import equinox as eqx
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, UInt8
+
+from primax.config import NetConfig
+from primax.replay import Batch
+
+State = TypeVar("State")
+Metrics = dict[str, Float[Array, ""]]
+
+
+class Spec(eqx.Module):
+    """What a reward may know of its world."""
+
+    planes: tuple[int, int, int] = eqx.field(static=True)
+    """Channels, rows and columns of an observation."""
+    num_actions: int = eqx.field(static=True)
+    num_keys: int = eqx.field(static=True)
+    """How many different count keys there are."""
+    horizon: int = eqx.field(static=True)
+    net: NetConfig = eqx.field(static=True)
+    """The trunk of every network."""
+
+
+class Step(eqx.Module):
+    """One environment step, as it happens."""
+
+    obs: UInt8[Array, "c rows cols"]
+    action: Int[Array, ""]
+    next_obs: UInt8[Array, "c rows cols"]
+    key: Int[Array, ""]
+    task: Float[Array, ""]
+
+
+class Recent(eqx.Module):
+    """The newest rows, oldest first, and which of them were ever written."""
+
+    rows: Batch
+    is_valid: Bool[Array, " rows"]
+
+
+class Reward(eqx.Module, Generic[State]):
+    """Abstract; a concrete reward is one file."""
+
+    spec: eqx.AbstractVar[Spec]
+
+    @abc.abstractmethod
+    def init(self, key: PRNGKeyArray) -> State:
+        """The state before the first step."""
+
+    @abc.abstractmethod
+    def score(self, state: State, batch: Batch) -> Float[Array, " batch"]:
+        """What each transition is worth; pure, never learns."""
+
+    def begin(
+        self, state: State, obs: UInt8[Array, "c rows cols"], key: PRNGKeyArray
+    ) -> tuple[State, PyTree]:
+        """An episode starts with `obs`; the memo is stored with that observation."""
+        return state, ()
+
+    def observe(self, state: State, step: Step, key: PRNGKeyArray) -> tuple[State, PyTree]:
+        """One step was taken; the memo is stored with the observation it led to."""
+        return state, ()
+
+    def view(self, obs: UInt8[Array, "*n c rows cols"], memo: PyTree) -> Any:
+        """What the critics see of an observation."""
+        return obs
+
+    @property
+    def view_planes(self) -> tuple[int, int, int]:
+        """The shape of a view."""
+        return self.spec.planes
+
+    def refresh(self, state: State, recent: Recent, key: PRNGKeyArray) -> State:
+        """A window begins: freeze what scores."""
+        return state
+
+    def learn(self, state: State, batch: Batch, key: PRNGKeyArray) -> tuple[State, Metrics]:
+        """One training step of the reward's own networks, after scoring."""
+        return state, {}

@@ -1,0 +1,31 @@
+"""Rewards without a mind of their own: the task signal, and nothing at all."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from primax.replay import Batch
+from primax.rewards.base import Reward, Spec
+
+
+class Task(Reward[tuple]):
+    """The world's own signal: with it, the learner is the paper's Extrinsic-DQN."""
+
+    spec: Spec
+
+    def init(self, key: PRNGKeyArray) -> tuple:
+        return ()
+
+    def score(self, state: tuple, batch: Batch) -> Float[Array, " batch"]:
+        return batch.task
+
+
+class Nothing(Reward[tuple]):
+    """Zero: what the learner does when nothing is worth anything."""
+
+    spec: Spec
+
+    def init(self, key: PRNGKeyArray) -> tuple:
+        return ()
+
+    def score(self, state: tuple, batch: Batch) -> Float[Array, " batch"]:
+        return jnp.zeros_like(batch.task)
