@@ -6,13 +6,16 @@ A case is METHOD:SEEDS[:PRECISION]; `load` is a reward of PRIME's size (see load
 """
 
 import argparse
+import hashlib
 import json
+import os
 import sys
 import time
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
 from load import Load
@@ -62,9 +65,19 @@ def measure(case: str, world_name: str, windows: int) -> dict:
         "state_mb_a_seed": round(memory.argument_size_in_bytes / 1e6 / int(seeds), 1),
         "temporaries_mb": round(memory.temp_size_in_bytes / 1e6, 1),
         "score": float(metrics["episodes"]["outcome"].score.mean()),
+        "bits": fingerprint(state),
+        "flags": os.environ.get("XLA_FLAGS", ""),
         "device": jax.devices()[0].device_kind,
         "jax": jax.__version__,
     }
+
+
+def fingerprint(state) -> str:
+    """A short hash of every bit of the networks: equal between processes, or the run is not."""
+    digest = hashlib.sha256()
+    for leaf in jax.tree.leaves((state.critics, state.obs)):
+        digest.update(np.asarray(leaf).tobytes())
+    return digest.hexdigest()[:12]
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from primax import nets
-from primax.critics import adam_step
+from primax.critics import adam_start, adam_step
 from primax.replay import Batch
 from primax.rewards.base import Recent, Reward, Spec
 
@@ -34,7 +34,7 @@ class Load(Reward[LoadState]):
             return nets.net(key, self.spec.planes, self.spec.net, outputs)
 
         online, prior = (jax.vmap(one)(jax.random.split(k, HEADS)) for k in jax.random.split(key))
-        optimiser = jax.vmap(optax.scale_by_adam().init)(online)
+        optimiser = jax.vmap(adam_start)(online)
         return LoadState(online, jax.tree.map(jnp.copy, online), prior, optimiser)
 
     def refresh(self, state: LoadState, recent: Recent, key: PRNGKeyArray) -> LoadState:

@@ -44,7 +44,7 @@ def init(
     """Fresh heads, distinct in every weight; the targets start as copies."""
     keys = jax.random.split(key, heads)
     online = jax.vmap(lambda key: nets.net(key, planes, net, num_actions))(keys)
-    optimiser = jax.vmap(optax.scale_by_adam().init)(online)
+    optimiser = jax.vmap(adam_start)(online)
     return Critics(online, jax.tree.map(jnp.copy, online), optimiser)
 
 
@@ -118,6 +118,11 @@ def update(
         "q_target_abs_max": jnp.max(jnp.abs(q_after)),
     }
     return Critics(online, critics.target, optimiser), metrics
+
+
+def adam_start(params: PyTree) -> PyTree:
+    """Adam's state before the first step."""
+    return optax.scale_by_adam().init(params)
 
 
 def adam_step(

@@ -74,7 +74,7 @@ class Learner(eqx.Module):
             ring=replay.empty(self.config.replay, world.horizon, slot, row),
         )
 
-    def warm_up(self, state: State, clock: Clock) -> tuple[State, Metrics]:
+    def warm_up(self, state: State, clock: Clock) -> tuple[State, dict[str, Any]]:
         """Random steps; nothing is learnt."""
 
         def round_(carry, _):
@@ -84,7 +84,7 @@ class Learner(eqx.Module):
 
         return self._segments(state, clock, self.config.warmup, round_)
 
-    def window(self, state: State, clock: Clock) -> tuple[State, Metrics]:
+    def window(self, state: State, clock: Clock) -> tuple[State, dict[str, Any]]:
         """Freezes the reward, then acts and learns for a window."""
         config = self.config
         age = jnp.arange(config.recent, 0, -1)

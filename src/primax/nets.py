@@ -20,7 +20,11 @@ class Linear(eqx.Module):
     bias: Float[Array, "*n outputs"]
 
     def __call__(self, x: Float[Array, "*batch inputs"]) -> Float[Array, "*batch outputs"]:
-        return x @ self.weight.astype(x.dtype) + self.bias.astype(x.dtype)
+        return self.shift(x @ self.weight.astype(x.dtype))
+
+    def shift(self, product: Float[Array, "*batch outputs"]) -> Float[Array, "*batch outputs"]:
+        """Adds the bias."""
+        return product + jnp.broadcast_to(self.bias.astype(product.dtype), product.shape)
 
 
 class Trunk(eqx.Module):
@@ -67,7 +71,7 @@ def conv3x3(
     traffic. Both compute the same function.
     """
     if not by_rows:
-        return patches3x3(x) @ layer.weight.astype(x.dtype) + layer.bias.astype(x.dtype)
+        return layer(patches3x3(x))
     rows, cols, c = x.shape[1:]
     padded = jnp.pad(x, ((0, 0), (1, 1), (0, 0), (0, 0))).reshape(-1, rows + 2, cols * c)
     three = jnp.concatenate([padded[:, i : i + rows] for i in range(3)], axis=-1)
@@ -76,7 +80,7 @@ def conv3x3(
         jnp.pad(kernel, ((0, 0), (col, cols - 1 - col), (0, 0), (0, 0))) for col in range(cols)
     ]
     band = jnp.stack(shifted, axis=3)[:, 1:-1].reshape(3 * cols * c, -1)
-    return (three @ band).reshape(-1, rows, cols, kernel.shape[-1]) + layer.bias.astype(x.dtype)
+    return layer.shift((three @ band).reshape(-1, rows, cols, kernel.shape[-1]))
 
 
 def patches3x3(x: Float[Array, "batch rows cols c"]) -> Float[Array, "batch rows cols nine_c"]:

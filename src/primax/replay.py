@@ -25,7 +25,7 @@ class Slot(eqx.Module):
 class Row(eqx.Module):
     """What is kept of a step."""
 
-    action: Int[Array, "*n"]
+    action: UInt8[Array, "*n"]
     task: Float[Array, "*n"]
     key: Int[Array, "*n"]
     """The count key of state and action."""

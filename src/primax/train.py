@@ -106,7 +106,7 @@ def compile_program(config: Config, seeds: tuple[int, ...]) -> Program:
             for part in (learner.warm_up, learner.window)
         ]
         init = init.lower(root, ids).compile()
-    stats = parts[1].memory_analysis()
+    stats: Any = parts[1].memory_analysis()
     memory = {
         "state_bytes_a_seed": stats.argument_size_in_bytes // len(seeds),
         "temporary_bytes": stats.temp_size_in_bytes,

@@ -11,7 +11,8 @@ from primax.worlds.rollout import Episode
 def scenes(world: World, episode: Episode, title: str = "") -> list[Scene]:
     """One scene for the reset and one for every step."""
     planes = np.asarray(jax.vmap(world.observe)(episode.states))
-    score = np.cumsum(np.asarray(jax.vmap(world.task)(episode.states)))
+    task = np.asarray(jax.vmap(world.task)(episode.states))
+    score = np.concatenate([[0.0], np.cumsum(task[1:])])
     wanted = np.asarray(jax.vmap(world.targets)(episode.states)[1]).sum(axis=1)
     cells = np.asarray(episode.states.agent)
     return [

@@ -50,7 +50,11 @@ def one_hot(cell: Int[Array, ""], shape: tuple[int, int]) -> Bool[Array, "rows c
 def occupied(
     cells: Int[Array, " n"], mask: Bool[Array, " n"], shape: tuple[int, int]
 ) -> Bool[Array, "rows cols"]:
-    """A plane that is true wherever a masked-in cell lies (compares: scatters are slow here)."""
+    """A plane that is true wherever a masked-in cell lies.
+
+    Compared, not scattered: one fused kernel, and a scatter becomes a loop under the flag that
+    makes a GPU's results reproducible.
+    """
     masked = jnp.where(mask, cells, -1)
     return jnp.any(masked[:, None] == jnp.arange(shape[0] * shape[1])[None], axis=0).reshape(shape)
 

@@ -1,0 +1,136 @@
+"""The critics' losses, by hand and against rlax; targets, bounds and clipping."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+import rlax
+
+from primax import critics, nets
+from primax.config import CriticsConfig, NetConfig
+
+PLANES = (2, 3, 3)
+NET = NetConfig(first_channels=3, second_channels=4, embedding=5)
+
+
+def numbers(**changes) -> critics.Rates:
+    return critics.rates(CriticsConfig(**changes))
+
+
+def minibatch(seed: int, size: int = 8):
+    k_obs, k_next, k_action, k_reward, k_end = jax.random.split(jax.random.key(seed), 5)
+    before, after = (
+        nets.see(jax.random.bernoulli(k, 0.4, (size, *PLANES))) for k in (k_obs, k_next)
+    )
+    action = jax.random.randint(k_action, (size,), 0, 5)
+    reward = jax.random.normal(k_reward, (size,))
+    return (
+        before,
+        after,
+        (action, reward, jnp.ones(size), jax.random.bernoulli(k_end, 0.3, (size,))),
+    )
+
+
+def test_td_target_by_hand():
+    """Best by the selector is action 2, worth 5 to the target: 1 + 0.9 * 5."""
+    selector, value = jnp.array([1.0, 2.0, 3.0]), jnp.array([7.0, 6.0, 5.0])
+    assert float(
+        critics.td_target(jnp.float32(1), jnp.float32(0.9), selector, value)
+    ) == pytest.approx(5.5)
+    assert float(
+        critics.td_target(jnp.float32(1), jnp.float32(0.9), value, value)
+    ) == pytest.approx(7.3)
+    assert float(critics.td_target(jnp.float32(1), jnp.float32(0), selector, value)) == 1.0
+
+
+def test_soft_bound_by_hand():
+    q = jnp.array([-25.0, -20.0, 0.0, 20.5, 30.0])
+    np.testing.assert_allclose(critics.soft_bound(q, numbers()), [2.5, 0, 0, 0.025, 10], rtol=1e-5)
+
+
+@pytest.mark.parametrize("double", [True, False])
+def test_the_loss_is_rlaxs_squared_error_for_every_head(double):
+    rates = numbers(gamma=0.9, learning_rate=0.0)
+    state = critics.init(jax.random.key(0), 3, NET, PLANES, 5)
+    other = critics.init(jax.random.key(1), 3, NET, PLANES, 5)
+    state = critics.Critics(state.online, other.online, state.optimiser)
+    before, after, batch = minibatch(2)
+    action, reward, _, terminated = batch
+    _, metrics = critics.update(state, rates, before, after, batch, double)
+    discount = 0.9 * (1 - terminated.astype(jnp.float32))
+    losses = []
+    for k in range(3):
+        online, target = (
+            jax.tree.map(lambda x, k=k: x[k], tree) for tree in (state.online, state.target)
+        )
+        q, q_online, q_target = online(before), online(after), target(after)
+        if double:
+            error = jax.vmap(rlax.double_q_learning)(
+                q, action, reward, discount, q_target, q_online
+            )
+        else:
+            error = jax.vmap(rlax.q_learning)(q, action, reward, discount, q_target)
+        losses.append(jnp.mean(error**2))
+    assert float(metrics["loss"]) == pytest.approx(float(np.mean(losses)), rel=1e-4)
+
+
+def test_rows_of_no_weight_teach_nothing():
+    """Poisoned rows, rewards of a million, leave the step as it is without them."""
+    state = critics.init(jax.random.key(0), 2, NET, PLANES, 5)
+    before, after, (action, reward, weight, terminated) = minibatch(3)
+    poison = jnp.where(jnp.arange(8) < 4, reward, 1e6)
+    weight = jnp.where(jnp.arange(8) < 4, 1.0, 0.0)
+    rates = numbers()
+    with_poison, _ = critics.update(
+        state, rates, before, after, (action, poison, weight, terminated), True
+    )
+    without, _ = critics.update(
+        state, rates, before, after, (action, reward * weight, weight, terminated), True
+    )
+    for a, b in zip(jax.tree.leaves(with_poison), jax.tree.leaves(without), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_heads_do_not_touch_each_other():
+    """A head steps the same whichever heads are beside it."""
+    rates = numbers()
+    many = critics.init(jax.random.key(0), 3, NET, PLANES, 5)
+    alone = jax.tree.map(lambda x: x[1:2], many)
+    args = minibatch(4)
+    many_after, _ = critics.update(many, rates, args[0], args[1], args[2], True)
+    alone_after, _ = critics.update(alone, rates, args[0], args[1], args[2], True)
+    for a, b in zip(jax.tree.leaves(many_after), jax.tree.leaves(alone_after), strict=True):
+        np.testing.assert_allclose(a[1:2], b, rtol=2e-5, atol=1e-6)
+    for leaf in jax.tree.leaves(many.online):
+        assert not np.array_equal(leaf[0], leaf[1])
+
+
+def test_adam_step_is_optax_with_the_clip():
+    params = {"a": jnp.array([1.0, -2.0]), "b": jnp.array([0.5])}
+    grads = {"a": jnp.array([30.0, 40.0]), "b": jnp.array([0.0])}
+    optimiser = optax.chain(optax.clip_by_global_norm(10.0), optax.adam(3e-4))
+    theirs, ours, state = params, params, optax.scale_by_adam().init(params)
+    reference = optimiser.init(params)
+    for i in range(3):
+        scaled = jax.tree.map(lambda g, i=i: g / 10**i, grads)
+        updates, reference = optimiser.update(scaled, reference)
+        theirs = optax.apply_updates(theirs, updates)
+        ours, state = critics.adam_step(
+            ours, scaled, state, learning_rate=jnp.float32(3e-4), grad_clip=jnp.float32(10)
+        )
+    for a, b in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+def test_sync_copies_only_when_due():
+    state = critics.init(jax.random.key(0), 2, NET, PLANES, 5)
+    moved = critics.Critics(
+        jax.tree.map(lambda x: x + 1, state.online), state.target, state.optimiser
+    )
+    kept, copied = (critics.sync(moved, jnp.bool_(due)) for due in (False, True))
+    for old, new, a, b in zip(
+        *map(jax.tree.leaves, (moved.target, moved.online, kept.target, copied.target)), strict=True
+    ):
+        np.testing.assert_array_equal(a, old)
+        np.testing.assert_array_equal(b, new)

@@ -1,0 +1,183 @@
+"""The learner: learnt values on probe worlds, schedules, seeds, bits."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from probes import Both, Chosen, Constant, Delayed, Ends, ProbeConfig, Seen
+
+from primax import critics, nets
+from primax.config import Config, CriticsConfig, ExploreConfig, NetConfig
+from primax.learner import Learner
+from primax.methods import build
+from primax.rewards.base import Spec
+from primax.rewards.task import Task
+from primax.train import compile_program, configure, measures, run, train
+from primax.worlds import make_world
+from primax.worlds.exact import expected_score
+
+GAMMA = 0.5
+
+
+def learnt(probe, steps: int = 6_000, **changes) -> np.ndarray:
+    """Action values [observation, action] after training, averaged over two heads."""
+    settings = {"heads": 2, "gamma": GAMMA, "learning_rate": 3e-3, "batch": 32, "sync_every": 20}
+    config = Config(
+        method="task",
+        world=ProbeConfig(),
+        steps=steps,
+        window=1_000,
+        warmup=100,
+        replay=2_000,
+        recent=100,
+        net=NetConfig(first_channels=4, second_channels=4, embedding=16),
+        critics=CriticsConfig(**(settings | changes)),
+        explore=ExploreConfig(start=1.0, end=1.0),
+    )
+    world = probe()
+    spec = Spec(world.planes, 5, world.num_keys * 5, world.horizon, config.net)
+    learner = Learner(config, world, Task(spec))
+    state = jax.jit(lambda *a: learner.init(*a))(jax.random.key(0), jnp.int32(0))
+    state, _ = jax.jit(lambda *a: learner.warm_up(*a))(state, jnp.int32(0))
+    window = jax.jit(lambda *a: learner.window(*a))
+    for i in range(config.windows):
+        state, _ = window(state, jnp.int32(config.warmup + i * config.window))
+    seen = nets.see(jnp.eye(3, dtype=jnp.uint8).reshape(3, 1, 1, 3))
+    return np.asarray(critics.values(state.critics.online, seen).mean(axis=0))
+
+
+def test_constant_reward_is_worth_r_over_one_minus_gamma():
+    np.testing.assert_allclose(learnt(Constant)[0], 0.5 / (1 - GAMMA), atol=0.03)
+
+
+def test_value_that_depends_on_the_observation():
+    q = learnt(Seen)
+    np.testing.assert_allclose(q[1], 1.0, atol=0.15)
+    np.testing.assert_allclose(q[0], -1.0, atol=0.15)
+
+
+def test_delayed_reward():
+    q = learnt(Delayed)
+    worth = 1 / (1 - GAMMA**3)
+    np.testing.assert_allclose(q[2], worth, atol=0.05)
+    np.testing.assert_allclose(q[1], GAMMA * worth, atol=0.05)
+    np.testing.assert_allclose(q[0], GAMMA**2 * worth, atol=0.05)
+
+
+@pytest.mark.parametrize("double", [True, False])
+def test_value_that_depends_on_the_action(double):
+    q = learnt(Chosen, double=double)[0]
+    np.testing.assert_allclose(q, GAMMA / (1 - GAMMA) + (np.arange(5) == 2), atol=0.05)
+
+
+def test_value_that_depends_on_both():
+    q = learnt(Both)
+    for bit in (0, 1):
+        np.testing.assert_allclose(q[bit], GAMMA / (1 - GAMMA) + (np.arange(5) == bit), atol=0.15)
+
+
+def test_a_world_that_ends_is_worth_its_last_reward():
+    np.testing.assert_allclose(learnt(Ends)[0], 1.0, atol=0.05)
+
+
+def test_the_soft_bound_holds_values_down():
+    """Q would be 1; a strong bound at 0.2 keeps it near there."""
+    assert learnt(Constant, q_max=0.2, q_penalty=100.0)[0].max() < 0.3
+
+
+def smoke(**settings) -> Config:
+    return configure("task", "butterflies", "smoke", {k: str(v) for k, v in settings.items()})
+
+
+def test_same_seed_twice_is_the_same_bits_and_seeds_differ():
+    config = smoke()
+    first, second = (run(config, (0, 1, 2)) for _ in range(2))
+    for a, b in zip(jax.tree.leaves(first.state), jax.tree.leaves(second.state), strict=True):
+        np.testing.assert_array_equal(np.asarray(_data(a)), np.asarray(_data(b)))
+    for name, column in first.episodes.items():
+        np.testing.assert_array_equal(column, second.episodes[name])
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        for path, leaf in jax.tree_util.tree_leaves_with_path(first.state.critics.online):
+            assert not np.array_equal(leaf[i], leaf[j]), f"{path} is the same in seeds {i} and {j}"
+        rows = first.state.ring.rows
+        assert not np.array_equal(rows.action[i], rows.action[j])
+        assert not np.array_equal(first.state.ring.slots.bits[i], first.state.ring.slots.bits[j])
+
+
+def _data(leaf):
+    return jax.random.key_data(leaf) if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf
+
+
+def test_a_seeds_stream_does_not_depend_on_the_seeds_beside_it():
+    """Everything drawn is the same; learnt numbers may round differently in another batch width."""
+    config = smoke(**{"explore.end": 1.0})
+    alone, among = run(config, (3,)), run(config, (1, 3, 5))
+    for name in ("slots.bits", "rows.action", "rows.key"):
+        part, leaf = name.split(".")
+        ours = getattr(getattr(alone.state.ring, part), leaf)[0]
+        theirs = getattr(getattr(among.state.ring, part), leaf)[1]
+        np.testing.assert_array_equal(ours, theirs)
+    for a, b in zip(
+        *(jax.tree.leaves(x.state.critics.online) for x in (alone, among)), strict=True
+    ):
+        np.testing.assert_allclose(a[0], b[1], rtol=1e-3, atol=1e-5)
+
+
+def test_updates_and_syncs_happen_at_the_stated_steps():
+    config = smoke(window=100, warmup=200, steps=800, **{"critics.sync_every": 300})
+    learner_states = []
+    program = compile_program(config, (0,))
+    state = program.init(jax.random.key(0), jnp.arange(1))
+    state, _ = program.warm_up(state, jnp.int32(0))
+    for clock in range(200, 800, 100):
+        state, _ = program.window(state, jnp.int32(clock))
+        learner_states.append(jax.tree.map(lambda x: np.array(_data(x)), state.critics))
+    counts = [int(s.optimiser.count[0, 0]) for s in learner_states]
+    assert counts == [25, 50, 75, 100, 125, 150]
+    targets = [s.target.head.weight for s in learner_states]
+    # Syncs at 300 and 600: the second and the fifth window start with one.
+    changed = [not np.array_equal(a, b) for a, b in itertools.pairwise(targets)]
+    assert changed == [True, False, False, True, False]
+    np.testing.assert_array_equal(targets[1], learner_states[0].online.head.weight)
+
+
+def test_epsilon_is_linear_then_flat():
+    config = smoke(steps=10_500)
+    learner = Learner(config, *build(config))
+    clock = jnp.array([0, 1312, 2625, 10_000])
+    np.testing.assert_allclose(learner.epsilon(clock), [1.0, 0.52519, 0.05, 0.05], atol=1e-4)
+
+
+def test_random_through_the_pipeline_scores_what_the_world_says():
+    settings = {"steps": "10_000", "world.size": "10", "replay": "2_000"}
+    result = train("random", "butterflies", seeds=20, preset="smoke", settings=settings)
+    scores = result.episodes["score"].astype(float)
+    exact = expected_score(make_world("butterflies"), "random")
+    assert scores.size == 20 * 100
+    assert abs(scores.mean() - exact) < 4 * scores.std(ddof=1) / np.sqrt(scores.size)
+    assert scores.std(ddof=1) == pytest.approx(1.22, abs=0.08)
+
+
+def test_windows_need_not_hold_whole_episodes():
+    config = smoke(window=60, warmup=120, steps=420, **{"critics.sync_every": 60})
+    assert config.segment == 20
+    result = run(config, (0, 1))
+    rows = sorted(
+        zip(*(result.episodes[name].tolist() for name in ("seed", "episode", "step")), strict=True)
+    )
+    assert rows == [(seed, i, 100 * (i + 1)) for seed in (0, 1) for i in range(4)]
+
+
+def test_measures_by_hand():
+    scores = np.array([0, 1, 2, 3, 4, 0, 5, 5], float)
+    table = {
+        "seed": np.array([0, 0, 0, 0, 1, 1, 1, 1]),
+        "episode": np.array([3, 2, 1, 0, 0, 1, 2, 3]),
+        "score": scores,
+    }
+    result = measures(table, num_seeds=2, window=2)
+    assert result.average.tolist() == [1.5, 3.5]
+    assert result.peak.tolist() == [2.5, 5.0]
+    assert result.last.tolist() == [0.5, 5.0]

@@ -1,0 +1,98 @@
+"""The ring against a plain list of everything that was ever written."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from primax import replay
+
+PLANES = (2, 3, 3)
+
+
+def observation(number: int) -> np.ndarray:
+    """A plane pattern that tells which observation it is."""
+    bits = [(number >> i) & 1 for i in range(18)]
+    return np.array(bits, np.uint8).reshape(PLANES)
+
+
+def slot(number: int) -> replay.Slot:
+    return replay.Slot(replay.pack(jnp.asarray(observation(number))), jnp.int32(number))
+
+
+def row(number: int) -> replay.Row:
+    return replay.Row(
+        jnp.uint8(number % 5),
+        jnp.float32(number),
+        jnp.int32(10 * number),
+        jnp.bool_(number % 3 == 0),
+        jnp.bool_(number % 7 == 0),
+    )
+
+
+def stack(items):
+    return jax.tree.map(lambda *x: jnp.stack(x), *items)
+
+
+def filled(capacity: int, horizon: int, rounds: int, size: int):
+    """A ring after some rounds of `size` rows, and the list (before, row, after) of all rows.
+
+    Observations are numbered over all episodes, each with one more than its rows.
+    """
+    ring = replay.empty(capacity, horizon, slot(0), row(0))
+    everything = []
+    for start in range(0, rounds * size, size):
+        first = start + start // horizon
+        ring = replay.open_slot(ring, jnp.int32(start), slot(first))
+        rows = list(range(start, start + size))
+        ring = replay.write(
+            ring,
+            jnp.int32(start),
+            stack([slot(first + 1 + i) for i in range(size)]),
+            stack(map(row, rows)),
+        )
+        everything += [(first + i, n, first + 1 + i) for i, n in enumerate(rows)]
+    return ring, everything
+
+
+@pytest.mark.parametrize(
+    ("capacity", "horizon", "rounds", "size"),
+    [(12, 6, 1, 2), (12, 6, 5, 2), (12, 6, 11, 3), (40, 4, 33, 4)],
+)
+def test_reading_by_age_gives_what_was_written(capacity, horizon, rounds, size):
+    ring, everything = filled(capacity, horizon, rounds, size)
+    written = len(everything)
+    readable = int(replay.open_rows(ring, jnp.int32(written)))
+    assert readable == min(written, capacity - 1)
+    ages = np.arange(1, readable + 1)
+    batch = replay.read(ring, jnp.int32(written), jnp.asarray(ages), PLANES)
+    for i, age in enumerate(ages):
+        before, number, after = everything[-age]
+        np.testing.assert_array_equal(batch.obs[i], observation(before))
+        np.testing.assert_array_equal(batch.next_obs[i], observation(after))
+        assert (int(batch.memo[i]), int(batch.next_memo[i])) == (before, after)
+        assert (int(batch.action[i]), float(batch.task[i])) == (number % 5, number)
+        assert (int(batch.key[i]), bool(batch.terminated[i])) == (10 * number, number % 3 == 0)
+        assert float(batch.weight[i]) == (0.0 if number % 7 == 0 else 1.0)
+
+
+def test_the_last_row_of_an_episode_sees_the_observation_before_the_reset():
+    ring, everything = filled(capacity=12, horizon=6, rounds=4, size=3)
+    batch = replay.read(ring, jnp.int32(12), jnp.array([7, 6]), PLANES)
+    assert (int(batch.next_memo[0]), int(batch.memo[1])) == (6, 7)
+    assert everything[5] == (5, 5, 6) and everything[6] == (7, 6, 8)
+
+
+def test_opening_a_slot_again_inside_an_episode_changes_nothing():
+    ring, _ = filled(capacity=12, horizon=6, rounds=2, size=2)
+    again = replay.open_slot(ring, jnp.int32(4), slot(4))
+    for one, two in zip(jax.tree.leaves(ring), jax.tree.leaves(again), strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("planes", [(4, 10, 10), (3, 6, 6), (2, 3, 10), (1, 1, 1)])
+def test_packing_round_trips(planes):
+    flat = np.random.default_rng(0).integers(0, 2, size=(5, *planes)).astype(np.uint8)
+    bits = jax.vmap(replay.pack)(jnp.asarray(flat))
+    assert bits.shape == (5, -(-planes[0] * planes[1] * planes[2] // 8))
+    np.testing.assert_array_equal(replay.unpack(bits, planes), flat)
