@@ -11,10 +11,10 @@ from probes import Both, Chosen, Constant, Delayed, Ends, ProbeConfig, Seen
 from primax import critics, nets
 from primax.config import Config, CriticsConfig, ExploreConfig, NetConfig
 from primax.learner import Learner
-from primax.methods import build
+from primax.methods import build, configure
 from primax.rewards.base import Spec
 from primax.rewards.task import Task
-from primax.train import compile_program, configure, measures, run, train
+from primax.train import compile_program, measures, run, train
 from primax.worlds import make_world
 from primax.worlds.exact import expected_score
 
@@ -111,7 +111,8 @@ def _data(leaf):
 
 
 def test_a_seeds_stream_does_not_depend_on_the_seeds_beside_it():
-    """Everything drawn is the same; learnt numbers may round differently in another batch width."""
+    """Everything drawn is the same. What is learnt may round differently in another batch width,
+    and where a gradient is nothing but rounding Adam still takes a step: hence one step's size."""
     config = smoke(**{"explore.end": 1.0})
     alone, among = run(config, (3,)), run(config, (1, 3, 5))
     for name in ("slots.bits", "rows.action", "rows.key"):
@@ -122,7 +123,7 @@ def test_a_seeds_stream_does_not_depend_on_the_seeds_beside_it():
     for a, b in zip(
         *(jax.tree.leaves(x.state.critics.online) for x in (alone, among)), strict=True
     ):
-        np.testing.assert_allclose(a[0], b[1], rtol=1e-3, atol=1e-5)
+        np.testing.assert_allclose(a[0], b[1], rtol=1e-3, atol=config.critics.learning_rate)
 
 
 def test_updates_and_syncs_happen_at_the_stated_steps():

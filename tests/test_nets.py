@@ -24,11 +24,10 @@ def test_conv3x3_is_a_convolution_and_so_is_its_gradient(rows, cols, by_rows):
     k_x, k_layer, k_weight = jax.random.split(jax.random.key(0), 3)
     x = jax.random.normal(k_x, (2, rows, cols, 3))
     layer, weight = nets.linear(k_layer, 27, 5), jax.random.normal(k_weight, (2, rows, cols, 5))
-    with jax.default_matmul_precision("highest"):
-        ours, theirs = (
-            jax.value_and_grad(lambda args, f=f: jnp.sum(weight * f(*args)))((layer, x))
-            for f in (lambda layer, x: nets.conv3x3(layer, x, by_rows), convolve)
-        )
+    ours, theirs = (
+        jax.value_and_grad(lambda args, f=f: jnp.sum(weight * f(*args)))((layer, x))
+        for f in (lambda layer, x: nets.conv3x3(layer, x, by_rows), convolve)
+    )
     for a, b in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
         np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-4)
 
@@ -44,12 +43,11 @@ def test_trunk_is_the_papers():
     hidden = jax.nn.relu(convolve(net.trunk.first, jnp.moveaxis(x, 1, -1)))
     hidden = jax.nn.relu(convolve(net.trunk.second, hidden)).reshape(7, -1)
     embedding = hidden @ net.trunk.embed.weight + net.trunk.embed.bias[None]
-    with jax.default_matmul_precision("highest"):
-        np.testing.assert_allclose(net.trunk(nets.see(x)), embedding, rtol=1e-4, atol=1e-5)
-        relu = nets.Trunk(
-            net.trunk.first, net.trunk.second, net.trunk.embed, NetConfig(activation="relu")
-        )
-        np.testing.assert_allclose(relu(nets.see(x)), jax.nn.relu(embedding), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(net.trunk(nets.see(x)), embedding, rtol=1e-4, atol=1e-5)
+    relu = nets.Trunk(
+        net.trunk.first, net.trunk.second, net.trunk.embed, NetConfig(activation="relu")
+    )
+    np.testing.assert_allclose(relu(nets.see(x)), jax.nn.relu(embedding), rtol=1e-4, atol=1e-5)
     assert (embedding < 0).any()
 
 

@@ -7,6 +7,7 @@ from primax.config import Config, CriticsConfig, ExploreConfig
 from primax.errors import InputError, lookup
 from primax.rewards.base import Reward, Spec
 from primax.rewards.task import Nothing, Task
+from primax.settings import override
 from primax.worlds import ACTIONS, WORLDS, World
 
 
@@ -76,6 +77,18 @@ PRESETS = {
     "smoke": ("seconds; shows that it runs, not that it learns", SMOKE, SMALL),
 }
 """What each is for, its settings, and those for worlds that have a size."""
+
+
+def configure(
+    method: str, world: str, preset: str = "paper", settings: dict[str, str] | None = None
+) -> Config:
+    """The configuration of a run: the paper's, changed by a preset, then by `settings`."""
+    config = paper(method, world)
+    _, changes, small = lookup("preset", preset, PRESETS)
+    if hasattr(config.world, "size"):
+        changes = changes | small
+    # All at once: a window shorter than the recent rows is wrong only if both stay.
+    return override(config, changes | (settings or {}))
 
 
 def world_name(options: object) -> str:

@@ -10,10 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from primax.config import Config
-from primax.errors import lookup
 from primax.learner import Learner
-from primax.methods import PRESETS, build, paper, parse_seeds
-from primax.settings import override
+from primax.methods import build, configure, parse_seeds
 
 EPISODE_COLUMNS = ("seed", "episode", "step", "score", "reach", "coverage", "distance")
 Table = dict[str, np.ndarray]
@@ -74,18 +72,6 @@ def measures(episodes: Table, num_seeds: int, window: int = 20) -> Measures:
     window = min(window, scores.shape[1])
     rolling = np.lib.stride_tricks.sliding_window_view(scores, window, axis=1).mean(axis=2)
     return Measures(scores.mean(axis=1), rolling.max(axis=1), rolling[:, -1])
-
-
-def configure(
-    method: str, world: str, preset: str = "paper", settings: dict[str, str] | None = None
-) -> Config:
-    """The configuration of a run: the paper's, changed by a preset, then by `settings`."""
-    config = paper(method, world)
-    _, changes, small = lookup("preset", preset, PRESETS)
-    if hasattr(config.world, "size"):
-        changes = changes | small
-    # All at once: a window shorter than the recent rows is wrong only if both stay.
-    return override(config, changes | (settings or {}))
 
 
 def compile_program(config: Config, seeds: tuple[int, ...]) -> Program:

@@ -9,6 +9,8 @@ from primax.errors import InputError, hint
 
 COMMANDS = {
     "train": "train a method in a world",
+    "bench": "time a training run and keep the figure",
+    "stats": "means, intervals and tests for a CSV of scores",
     "list": "methods, worlds, presets, and every field that can be set",
     "worlds": "the worlds, and what scripted policies score in them",
     "watch": "play an episode in the terminal, or write it as a GIF",

@@ -1,10 +1,21 @@
 """What several commands share."""
 
+import argparse
+import os
 from collections.abc import Iterable
+from pathlib import Path
 
+import jax
+
+from primax.config import Config
 from primax.errors import lookup
+from primax.methods import configure, parse_seeds
 from primax.settings import override, parse_pairs
 from primax.worlds import WORLDS, World
+
+# The first stops the compiler from choosing GPU kernels by timing them, which differs from process
+# to process; without timing, its Triton products are slower than the vendor's.
+SAME_BITS = ("--xla_gpu_deterministic_ops=true", "--xla_gpu_enable_triton_gemm=false")
 
 
 def world_from(name: str, pairs: Iterable[str]) -> World:
@@ -12,3 +23,39 @@ def world_from(name: str, pairs: Iterable[str]) -> World:
     build, config = lookup("world", name, WORLDS)
     settings = {key.removeprefix("world."): value for key, value in parse_pairs(pairs).items()}
     return build(override(config(), settings))
+
+
+def run_options(parser: argparse.ArgumentParser) -> None:
+    """The options of every command that trains."""
+    parser.add_argument("method", help="see primax list")
+    parser.add_argument("world", help=", ".join(WORLDS))
+    parser.add_argument(
+        "--seeds", default="15", help="how many (15), a range (0-4) or a list (3,7)"
+    )
+    parser.add_argument("--steps", type=int, help="environment steps a seed takes")
+    parser.add_argument("--preset", default="paper", help="paper, quick or smoke")
+    parser.add_argument(
+        "--set", nargs="+", default=[], metavar="FIELD=VALUE", help="any field; see primax list"
+    )
+    parser.add_argument(
+        "--fast",
+        action="store_true",
+        help="let the compiler pick GPU kernels by timing them: faster, "
+        "but bits then differ from one process to the next",
+    )
+
+
+def prepare(args: argparse.Namespace) -> tuple[Config, tuple[int, ...]]:
+    """The configuration and seeds a command line asks for; sets up jax before it starts."""
+    settings = parse_pairs(args.set)
+    if args.steps is not None:
+        settings["steps"] = str(args.steps)
+    config = configure(args.method, args.world, args.preset, settings)
+    seeds = parse_seeds(args.seeds)
+    if not args.fast:
+        # Read when the first device is asked for, which has not happened yet.
+        flags = [*os.environ.get("XLA_FLAGS", "").split(), *SAME_BITS]
+        os.environ["XLA_FLAGS"] = " ".join(dict.fromkeys(flags))
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "primax"
+    jax.config.update("jax_compilation_cache_dir", str(cache))
+    return config, seeds

@@ -52,16 +52,17 @@ class Reporter:
             self.console.print(line)
 
     def _line(self, progress: Progress, now: float) -> Text:
-        """Steps a second are over all seeds, from the first finished window on."""
+        """Steps a second are over all seeds, from the first finished window on; the score is the
+        mean of the last 20 episodes."""
         done = progress.clock - (self.first_clock or 0)
         rate = done / max(now - self.start, 1e-9)
         left = (progress.total - progress.clock) / rate if done else float("nan")
-        filled = round(20 * progress.clock / progress.total)
+        filled = round(10 * progress.clock / progress.total)
         rolling = float(np.mean(np.stack(self.scores)))
         speed = f"{rate * self.num_seeds:,.0f} steps/s  {_clock(left)} left" if done else "…"
         return Text(
-            f"{'━' * filled}{'╌' * (20 - filled)} {progress.clock:,}/{progress.total:,}  {speed}  "
-            f"last {len(self.scores)} episodes {rolling:.2f}  ε {progress.epsilon:.2f}"
+            f"{'━' * filled}{'╌' * (10 - filled)} {progress.clock:,}/{progress.total:,}  {speed}  "
+            f"score {rolling:.2f}  ε {progress.epsilon:.2f}"
         )
 
 

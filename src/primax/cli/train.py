@@ -11,46 +11,39 @@ from rich.console import Console
 from rich.table import Table
 
 from primax import runs, train
+from primax.cli.common import prepare, run_options
 from primax.cli.progress import Reporter
-from primax.methods import METHODS, PRESETS, parse_seeds
-from primax.settings import parse_pairs
-from primax.worlds import WORLDS
+from primax.config import Config
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("method", help=", ".join(METHODS))
-    parser.add_argument("world", help=", ".join(WORLDS))
-    parser.add_argument(
-        "--seeds", default="15", help="how many (15), a range (0-4) or a list (3,7)"
-    )
-    parser.add_argument("--steps", type=int, help="environment steps a seed takes")
-    parser.add_argument("--preset", default="paper", help=", ".join(PRESETS))
-    parser.add_argument(
-        "--set", nargs="+", default=[], metavar="FIELD=VALUE", help="any field; see primax list"
-    )
+    run_options(parser)
     parser.add_argument("--out", type=Path, metavar="DIR", help="where to write the run's tables")
 
 
 def run(args: argparse.Namespace) -> None:
-    settings = parse_pairs(args.set)
-    if args.steps is not None:
-        settings["steps"] = str(args.steps)
-    config = train.configure(args.method, args.world, args.preset, settings)
-    seeds = parse_seeds(args.seeds)
+    config, seeds = prepare(args)
     folder = runs.create(args.out, config, seeds) if args.out else None
     console = Console()
+    result = execute(console, config, seeds)
+    console.print(summary(result))
+    if folder:
+        runs.finish(folder, result)
+        console.print(f"tables in {folder}")
+
+
+def execute(console: Console, config: Config, seeds: tuple[int, ...]) -> train.Result:
+    """Compiles and trains, telling a person how it goes."""
     if config.total_steps != config.steps:
         grid = f"a warm-up of {config.warmup:,} and windows of {config.window:,}"
         console.print(f"{config.steps:,} steps rounded up to {config.total_steps:,}: {grid}")
     console.print(f"compiling for {len(seeds)} seeds on {jax.devices()[0].device_kind} …")
     program = train.compile_program(config, seeds)
-    console.print(f"compiled in {program.compile_s:.1f} s")
+    state, temporary = (size / 1e6 for size in program.memory.values())
+    sizes = f"{state:.1f} MB of state a seed, {temporary:.0f} MB of temporaries"
+    console.print(f"compiled in {program.compile_s:.1f} s; {sizes}")
     with Reporter(console, len(seeds)) as reporter:
-        result = train.run(config, seeds, reporter, program)
-    console.print(summary(result))
-    if folder:
-        runs.finish(folder, result)
-        console.print(f"tables in {folder}")
+        return train.run(config, seeds, reporter, program)
 
 
 def summary(result: train.Result) -> Table:

@@ -1,0 +1,207 @@
+"""The whole program, as a person uses it."""
+
+import csv
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from primax.cli import COMMANDS, main
+from primax.methods import METHODS, parse_seeds
+
+SMOKE = ["--preset", "smoke", "--seeds", "2"]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory, monkeypatch):
+    """Compiled programs are shared between the tests of a session, and with nobody else."""
+    folder = tmp_path_factory.getbasetemp() / "cache"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
+    monkeypatch.setenv("XLA_FLAGS", "")
+    monkeypatch.setenv("COLUMNS", "100")
+
+
+def primax(capsys, *args: object) -> str:
+    """What a command prints; it must succeed."""
+    assert main([str(arg) for arg in args]) == 0
+    return capsys.readouterr().out
+
+
+def refused(capsys, *args: object) -> str:
+    """The one line a command refuses with."""
+    assert main([str(arg) for arg in args]) == 2
+    captured = capsys.readouterr()
+    assert captured.err.count("\n") == 1 and captured.err.startswith("primax: ")
+    return captured.err
+
+
+def test_help_lists_every_command(capsys):
+    text = primax(capsys, "--help")
+    assert all(name in text for name in COMMANDS)
+    for name in COMMANDS:
+        with pytest.raises(SystemExit) as stop:
+            main([name, "--help"])
+        assert stop.value.code == 0
+        assert f"usage: primax {name}" in capsys.readouterr().out
+
+
+def test_version_and_module_run_in_a_fresh_process():
+    done = subprocess.run(
+        [sys.executable, "-m", "primax", "--version"], capture_output=True, text=True, check=True
+    )
+    assert re.fullmatch(r"primax \d+\.\d+\.\d+\n", done.stdout)
+
+
+def test_worlds_prints_simulated_exact_and_published(capsys):
+    text = primax(capsys, "worlds", "--episodes", 200)
+    assert "2.29 ± 1.21" in text and "2.2836906" in text and "0.0024539" in text
+    assert all(name in text for name in ("butterflies", "maze", "two_wings", "centre_stay"))
+
+
+def test_worlds_of_one_lists_its_options(capsys):
+    text = primax(capsys, "worlds", "maze", "--episodes", 20, "--set", "size=6", "layout=one_wide")
+    assert "one_wide" in text and "horizon" in text and "2.29" not in text
+
+
+def test_watch_prints_the_end_and_writes_a_gif(capsys, tmp_path):
+    text = primax(capsys, "watch", "maze", "--policy", "chase", "--set", "size=6")
+    assert "score 1" in text and "100/100" in text
+    path = tmp_path / "a.gif"
+    primax(capsys, "watch", "butterflies", "--gif", path, "--cell", 8)
+    assert path.read_bytes()[:6] == b"GIF89a"
+
+
+def test_train_writes_tables_anyone_can_read(capsys, tmp_path):
+    text = primax(capsys, "train", "task", "maze", *SMOKE, "--out", tmp_path / "run")
+    assert "compiled in" in text and "peak" in text
+    config = json.loads((tmp_path / "run/config.json").read_text())
+    assert config["world"]["name"] == "maze" and config["seeds"] == [0, 1]
+    manifest = json.loads((tmp_path / "run/manifest.json").read_text())
+    assert {"command", "commit", "jax", "device", "flags", "compile_s", "run_s"} <= set(manifest)
+    assert "--xla_gpu_deterministic_ops=true" in manifest["flags"]
+    with (tmp_path / "run/episodes.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["seed", "episode", "step", "score", "reach", "coverage", "distance"]
+    assert len(rows) == 2 * 20
+    assert {int(row["seed"]) for row in rows} == {0, 1}
+    assert all(0 < float(row["coverage"]) <= 1 for row in rows)
+    windows = np.genfromtxt(tmp_path / "run/windows.csv", delimiter=",", names=True)
+    assert windows.shape == (2 * 3,) and np.isfinite(windows["loss"]).all()
+    again = primax(capsys, "train", "task", "maze", *SMOKE, "--out", tmp_path / "again")
+    assert "peak" in again
+    for name in ("episodes.csv", "windows.csv", "config.json"):
+        assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("method", "world"), [("task", "butterflies"), ("none", "maze"), ("random", "two_wings")]
+)
+def test_every_method_and_world_trains(capsys, method, world):
+    assert "average" in primax(capsys, "train", method, world, *SMOKE)
+    assert set(METHODS) == {"task", "none", "random"}
+
+
+def test_steps_off_the_grid_are_rounded_up_and_said(capsys):
+    text = primax(capsys, "train", "random", "maze", *SMOKE, "--steps", 600)
+    assert "600 steps rounded up to 1,000" in text and "1,000/1,000" in text
+
+
+def test_bench_keeps_a_figure(capsys, tmp_path):
+    text = primax(capsys, "bench", "task", "maze", *SMOKE, "--out", tmp_path)
+    (path,) = tmp_path.glob("*.json")
+    figure = json.loads(path.read_text())
+    assert figure["steps"] == 2000 and figure["run_s"] > 0 and figure["compile_s"] > 0
+    assert {"method", "world", "seeds", "memory", "device", "commit", "command"} <= set(figure)
+    assert "task" in text
+    (tmp_path / "broken.json").write_text("{")
+    assert "broken.json is not a figure" in refused(
+        capsys, "bench", "task", "maze", *SMOKE, "--out", tmp_path
+    )
+
+
+def test_list_shows_every_field(capsys):
+    text = primax(capsys, "list", "--world", "maze")
+    for name in (
+        "critics.gamma",
+        "net.precision",
+        "explore.end",
+        "world.layout",
+        "window",
+        "smoke",
+    ):
+        assert name in text
+
+
+def test_stats_of_a_file(capsys, tmp_path):
+    path = tmp_path / "scores.csv"
+    path.write_text("seed,a,b\n0,3.4,3.2\n1,3.5,3.1\n2,3.3,3.25\n")
+    text = primax(capsys, "stats", path)
+    assert "3.400" in text and "a - b" in text and "0.217" in text
+    assert "b - a" in primax(capsys, "stats", path, "--against", "b")
+    assert "has no method 'c'" in refused(capsys, "stats", path, "--against", "c")
+    path.write_text("seed,a\n0,x\n")
+    assert "x" in refused(capsys, "stats", path)
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("wrlds", "unknown command 'wrlds'; did you mean worlds?"),
+        ("worlds mase", "unknown world 'mase'; did you mean maze?"),
+        ("worlds maze --set layot=x", "no field 'layot'; did you mean layout?"),
+        ("worlds maze --set layout=one_wid", "unknown layout 'one_wid'; did you mean one_wide?"),
+        ("worlds maze --set size=40", "size must be between 6 and 32, got 40"),
+        ("worlds maze --set size", "--set takes FIELD=VALUE, got 'size'"),
+        ("worlds --set size=6", "--set goes with one world"),
+        ("worlds --episods 3", "unknown argument '--episods'; did you mean --episodes?"),
+        ("worlds --episodes x", "invalid int value: 'x'"),
+        ("watch", "required: world"),
+        ("watch maze --policy chse", "unknown policy 'chse'; did you mean chase?"),
+        ("watch maze --fps 0", "--fps must be between 1 and 50"),
+        ("watch maze --gif /proc/none/a.gif", "cannot write"),
+        ("watch maze --set layout=none.txt", "cannot read layout none.txt"),
+        ("train tsk maze", "unknown method 'tsk'; did you mean task?"),
+        ("train task maze --preset fast", "unknown preset 'fast'"),
+        ("train task maze --seeds x", "--seeds takes a number"),
+        ("train task maze --seeds 0", "--seeds names no seed"),
+        ("train task maze --seeds 3,3", "one twice"),
+        ("train task maze --set critics.gama=1", "no field 'critics.gama'; did you mean gamma?"),
+        ("train task maze --set critics.gamma=1", "critics.gamma must be between 0 and 0.99"),
+        ("train task maze --set critics=1", "critics is a group; set one of critics.heads"),
+        (
+            "train task maze --set critics.heads=1.5",
+            "critics.heads takes a whole number, got '1.5'",
+        ),
+        ("train task maze --set critics.heads=0", "critics.heads must be between 1 and 100"),
+        ("train task maze --set critics.double=maybe", "takes true or false"),
+        ("train task maze --set net.precision=half", "net.precision has no value 'half'"),
+        ("train task maze --set window=250", "window (250) must be a multiple of update_every (4)"),
+        ("train task maze --set replay=1050", "replay (1050) must be a multiple of world.horizon"),
+        (
+            "train task maze --set critics.sync_every=10",
+            "critics.sync_every (10) must be a multiple",
+        ),
+        ("train task maze --set recent=100000", "recent (100000) must be shorter than replay"),
+        ("train task maze --steps 0", "steps must be between 1"),
+        ("train task maze --out /proc/none", "cannot write /proc/none"),
+        ("bench task maze --out /proc/none", "cannot write /proc/none"),
+        ("stats none.csv", "none.csv"),
+    ],
+)
+def test_wrong_input_is_refused_in_one_line(capsys, line, says):
+    assert says in refused(capsys, *line.split())
+
+
+def test_a_folder_in_use_is_not_overwritten(capsys, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    says = refused(capsys, "train", "task", "maze", *SMOKE, "--out", tmp_path)
+    assert "is not empty" in says and (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_seeds():
+    assert parse_seeds(3) == (0, 1, 2)
+    assert parse_seeds("2-4") == (2, 3, 4)
+    assert parse_seeds("7,1-2") == (7, 1, 2)
