@@ -184,8 +184,8 @@ class PyTorch:
         """Sets the critics and the numbers they learn by."""
 
         def build(seed: int, head: int) -> TorchHead:
-            nets = (torch_layout(net, seed, head) for net in (start.online, start.target))
-            return TorchHead(config, *nets)
+            weights = (torch_layout(net, seed, head) for net in (start.online, start.target))
+            return TorchHead(config, *weights)
 
         seeds = range(len(self.batches[0]))
         self.seeds = [[build(seed, head) for head in range(config.heads)] for seed in seeds]

@@ -76,7 +76,10 @@ def provenance() -> dict[str, Any]:
 
 
 def commit() -> str:
-    """The commit this package runs from, `+` where files differ from it; empty outside git."""
+    """The commit this package runs from, `+` where files differ from it.
+
+    Outside git it is what PRIMAX_COMMIT says, for copies sent to another machine, or nothing.
+    """
     here = Path(__file__).parent
     try:
         ask = ["git", "-C", str(here), "describe", "--always", "--dirty=+", "--exclude=*"]
@@ -84,7 +87,7 @@ def commit() -> str:
             ask, capture_output=True, text=True, timeout=10, check=True
         ).stdout.strip()
     except (OSError, subprocess.SubprocessError):
-        return ""
+        return os.environ.get("PRIMAX_COMMIT", "")
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:

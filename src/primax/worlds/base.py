@@ -47,6 +47,8 @@ class World(eqx.Module, Generic[State, Noise]):
     """Where no one can go."""
     moves: eqx.AbstractVar[Int[Array, "cells 5"]]
     """The cell each action leads to."""
+    takes_targets: ClassVar[bool] = True
+    """Whether a target is gone once the agent has it, so that those left can be counted."""
     can_end: ClassVar[bool] = False
     """Whether `terminated` is ever true; what is learnt in such a world stops at its end."""
 

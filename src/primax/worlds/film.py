@@ -23,8 +23,8 @@ def scenes(world: World, episode: Episode, title: str = "") -> list[Scene]:
             time=i,
             horizon=world.horizon,
             score=float(score[i]),
-            alive=int(wanted[i]),
-            total=int(wanted[0]),
+            alive=int(wanted[i]) if world.takes_targets else None,
+            total=int(wanted[0]) if world.takes_targets else None,
             title=title,
         )
         for i in range(len(planes))

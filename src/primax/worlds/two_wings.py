@@ -50,6 +50,8 @@ class TwoWingsNoise(eqx.Module):
 class TwoWings(World[TwoWingsState, TwoWingsNoise]):
     """Thirty cells, fifteen a wing; the agent starts on either side of the line between them."""
 
+    takes_targets = False
+
     config: TwoWingsConfig = eqx.field(static=True)
     channels: tuple[str, ...] = eqx.field(static=True)
     shape: tuple[int, int] = eqx.field(static=True)
