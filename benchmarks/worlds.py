@@ -21,6 +21,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+import primax
 from primax import make_world
 from primax.worlds import ACTIONS
 
@@ -235,11 +236,12 @@ def commit() -> str:
 def setting(with_gymnax: bool) -> dict:
     """Where and with what the numbers were made."""
     device = jax.devices()[0]
-    packages = ["primax", "jax", "jaxlib", "numpy"] + (["gymnax"] if with_gymnax else [])
+    packages = ["jax", "jaxlib", "numpy"] + (["gymnax"] if with_gymnax else [])
     return {
         "device": f"{device.device_kind} ({device.platform}), {os.cpu_count()} CPU cores",
         "load": os.getloadavg()[0] if sys.platform != "win32" else None,
         "versions": {"python": platform.python_version()}
+        | {"primax": primax.__version__}
         | {name: metadata.version(name) for name in packages},
         "commit": commit(),
         "command": shlex.join([Path(sys.executable).name, *sys.argv]),
