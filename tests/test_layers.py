@@ -11,7 +11,7 @@ LAYERS = [
     {"nets", "replay"},
     {"rewards", "critics"},
     {"methods", "learner"},
-    {"train"},
+    {"training"},
     {"runs"},
     {"paper", "gym"},
     {"cli"},

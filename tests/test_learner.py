@@ -14,7 +14,7 @@ from primax.learner import Learner
 from primax.methods import build, configure
 from primax.rewards.base import Spec
 from primax.rewards.task import Task
-from primax.train import compile_program, measures, run, train
+from primax.training import compile_program, measures, run, train
 from primax.worlds import make_world
 from primax.worlds.exact import expected_score
 

@@ -18,7 +18,7 @@ import primax
 from primax.config import Config
 from primax.errors import InputError
 from primax.methods import world_name
-from primax.train import Result, Table
+from primax.training import Result, Table
 
 
 def create(folder: Path, config: Config, seeds: tuple[int, ...]) -> Path:

@@ -10,7 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from primax import runs, train
+from primax import runs, training
 from primax.cli.common import prepare, run_options
 from primax.cli.progress import Reporter
 from primax.config import Config
@@ -32,27 +32,27 @@ def run(args: argparse.Namespace) -> None:
         console.print(f"tables in {folder}")
 
 
-def execute(console: Console, config: Config, seeds: tuple[int, ...]) -> train.Result:
+def execute(console: Console, config: Config, seeds: tuple[int, ...]) -> training.Result:
     """Compiles and trains, telling a person how it goes."""
     if config.total_steps != config.steps:
         grid = f"a warm-up of {config.warmup:,} and windows of {config.window:,}"
         console.print(f"{config.steps:,} steps rounded up to {config.total_steps:,}: {grid}")
     console.print(f"compiling for {len(seeds)} seeds on {jax.devices()[0].device_kind} …")
-    program = train.compile_program(config, seeds)
+    program = training.compile_program(config, seeds)
     state, temporary = (size / 1e6 for size in program.memory.values())
     sizes = f"{state:.1f} MB of state a seed, {temporary:.0f} MB of temporaries"
     console.print(f"compiled in {program.compile_s:.1f} s; {sizes}")
     with Reporter(console, len(seeds)) as reporter:
-        return train.run(config, seeds, reporter, program)
+        return training.run(config, seeds, reporter, program)
 
 
-def summary(result: train.Result) -> Table:
+def summary(result: training.Result) -> Table:
     """Run average, best and last rolling mean over 20 episodes; mean and std over seeds."""
     title = f"{result.config.method} in {type(result.config.world).__name__.removesuffix('Config')}"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
     for column in ("", "mean", "std over seeds"):
         table.add_column(column, justify="right")
-    measures = train.measures(result.episodes, len(result.seeds))
+    measures = training.measures(result.episodes, len(result.seeds))
     for name, values in dataclasses.asdict(measures).items():
         std = f"{np.std(values, ddof=1):.3f}" if len(values) > 1 else ""
         table.add_row(name, f"{np.mean(values):.3f}", std)
