@@ -18,10 +18,13 @@ $(READY): pyproject.toml constraints.txt
 
 demo: $(READY)  ## see it work: a few minutes on two cores
 	$(BIN)/primax worlds
-	@mkdir -p demo
+	@rm -rf demo && mkdir -p demo
 	$(BIN)/primax watch butterflies --policy chase --gif demo/butterflies.gif
 	$(BIN)/primax watch maze --policy sweep --gif demo/maze.gif
-	@echo "look at demo/butterflies.gif and demo/maze.gif; $(BIN)/primax lists what else there is"
+	$(BIN)/primax train task maze --preset quick --seeds 2 --out demo/maze
+	$(BIN)/primax train task butterflies --preset quick --seeds 2 --out demo/butterflies
+	@echo "look at demo/butterflies.gif and demo/maze.gif, and at the tables in demo/maze and demo/butterflies"
+	@echo "$(BIN)/primax lists what else there is"
 
 test: $(READY)  ## the tests
 	$(BIN)/python -m pytest

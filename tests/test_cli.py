@@ -77,6 +77,7 @@ def test_watch_prints_the_end_and_writes_a_gif(capsys, tmp_path):
 def test_train_writes_tables_anyone_can_read(capsys, tmp_path):
     text = primax(capsys, "train", "task", "maze", *SMOKE, "--out", tmp_path / "run")
     assert "compiled in" in text and "peak" in text
+    assert "random 0.085, sweep 1.000" in text
     config = json.loads((tmp_path / "run/config.json").read_text())
     assert config["world"]["name"] == "maze" and config["seeds"] == [0, 1]
     manifest = json.loads((tmp_path / "run/manifest.json").read_text())

@@ -236,6 +236,15 @@ def test_vmap_equals_loop_and_same_key_same_episode(name, options):
     assert not np.array_equal(batch.actions[0], batch.actions[1])
 
 
+@pytest.mark.parametrize(("name", "options"), VARIANTS)
+def test_planes_are_painted_the_same_for_a_gpu(name, options, monkeypatch):
+    world = make_world(name, **options)
+    states = play(world, make_policy("random", world), jax.random.key(2)).states
+    here = jax.vmap(world.observe)(states)
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    np.testing.assert_array_equal(jax.vmap(world.observe)(states), here)
+
+
 @settings(max_examples=20, deadline=None)
 @given(num=st.integers(1, 10), spare=st.integers(0, 20), seed=st.integers(0, 2**31))
 def test_distinct_numbers_are_distinct_and_inside(num, spare, seed):

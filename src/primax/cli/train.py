@@ -14,6 +14,8 @@ from primax import runs, training
 from primax.cli.common import prepare, run_options
 from primax.cli.progress import Reporter
 from primax.config import Config
+from primax.methods import build
+from primax.worlds.exact import expected_score
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -56,4 +58,13 @@ def summary(result: training.Result) -> Table:
     for name, values in dataclasses.asdict(measures).items():
         std = f"{np.std(values, ddof=1):.3f}" if len(values) > 1 else ""
         table.add_row(name, f"{np.mean(values):.3f}", std)
+    table.caption = references(result.config)
     return table
+
+
+def references(config: Config) -> str:
+    """What policies that learn nothing score on average, for scale."""
+    world, _ = build(config)
+    scores = {name: expected_score(world, name) for name in ("random", "sweep")}
+    known = [f"{name} {score:.3f}" for name, score in scores.items() if score is not None]
+    return f"for scale, by exact computation: {', '.join(known)}" if known else ""

@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8, UInt32
 from primax.errors import check_choice, check_range
 from primax.worlds import layouts
 from primax.worlds.base import World, WorldState, fives, look
-from primax.worlds.grid import move_table, nearest_free, occupied, one_hot, stack
+from primax.worlds.grid import move_table, nearest_free, paint
 
 STARTS = ("layout", "centre", "random")
 CATCHES = ("after_both", "after_each", "after_agent")
@@ -142,9 +142,14 @@ class Butterflies(World[ButterfliesState, ButterfliesNoise]):
         )
 
     def observe(self, state: ButterfliesState) -> UInt8[Array, "4 rows cols"]:
-        agent = one_hot(state.agent, self.shape)
-        butterflies = occupied(state.butterflies, state.alive, self.shape)
-        return stack(agent, butterflies, self.walls, agent & (state.caught > 0))
+        agent, caught = state.agent[None], state.caught[None] > 0
+        return paint(
+            self.shape,
+            (agent, jnp.ones(1, bool)),
+            (state.butterflies, state.alive),
+            self.walls,
+            (agent, caught),
+        )
 
     def state_key(self, state: ButterfliesState) -> Int[Array, ""]:
         """Agent's cell and how many are alive; where the butterflies are is left out."""

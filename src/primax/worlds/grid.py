@@ -1,5 +1,6 @@
 """What every grid world shares: actions, blocked moves, distances, planes."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int, UInt8
@@ -52,16 +53,29 @@ def occupied(
 ) -> Bool[Array, "rows cols"]:
     """A plane that is true wherever a masked-in cell lies.
 
-    Compared, not scattered: one fused kernel, and a scatter becomes a loop under the flag that
-    makes a GPU's results reproducible.
+    Compared, not scattered: on a GPU that is one fused kernel.
     """
     masked = jnp.where(mask, cells, -1)
     return jnp.any(masked[:, None] == jnp.arange(shape[0] * shape[1])[None], axis=0).reshape(shape)
 
 
-def stack(*planes: Bool[Array, "rows cols"]) -> UInt8[Array, "channels rows cols"]:
-    """Planes to an observation, channels first."""
-    return jnp.stack(planes).astype(jnp.uint8)
+def paint(
+    shape: tuple[int, int], *layers: Bool[Array, "rows cols"] | tuple[Array, Array]
+) -> UInt8[Array, "channels rows cols"]:
+    """An observation, channels first: each layer is a plane, or (cells, which of them count).
+
+    A CPU scatters faster than it compares; on a GPU a comparison is one fused kernel.
+    """
+    if jax.default_backend() != "cpu":
+        planes = [occupied(*x, shape) if isinstance(x, tuple) else x for x in layers]
+        return jnp.stack(planes).astype(jnp.uint8)
+    blank = jnp.zeros(shape, bool)
+    planes = jnp.stack([blank if isinstance(x, tuple) else x for x in layers])
+    planes = planes.astype(jnp.uint8).reshape(len(layers), -1)
+    for i, layer in enumerate(layers):
+        if isinstance(layer, tuple):
+            planes = planes.at[i, layer[0]].max(layer[1].astype(jnp.uint8))
+    return planes.reshape(len(layers), *shape)
 
 
 def l1(a: Int[Array, "..."], b: Int[Array, "..."], cols: int) -> Int[Array, "..."]:

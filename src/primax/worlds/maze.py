@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8
 from primax.errors import check_range
 from primax.worlds import layouts
 from primax.worlds.base import World, WorldState, look
-from primax.worlds.grid import move_table, one_hot, stack
+from primax.worlds.grid import move_table, paint
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ class Maze(World[MazeState, MazeNoise]):
         return MazeState(agent, state.flag & ~taken, taken, state.time + 1)
 
     def observe(self, state: MazeState) -> UInt8[Array, "3 rows cols"]:
-        flag = one_hot(jnp.asarray(self.goal), self.shape) & state.flag
-        return stack(one_hot(state.agent, self.shape), self.walls, flag)
+        agent, goal = state.agent[None], jnp.full((1,), self.goal, jnp.int32)
+        return paint(self.shape, (agent, jnp.ones(1, bool)), self.walls, (goal, state.flag[None]))
 
     def state_key(self, state: MazeState) -> Int[Array, ""]:
         """Position alone, as the paper has it: the flag is not part of the key."""

@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8
 
 from primax.errors import check_choice, check_range
 from primax.worlds.base import World, WorldState, look
-from primax.worlds.grid import move_table, one_hot, stack
+from primax.worlds.grid import move_table, paint
 
 ROWS, COLS = 3, 10
 SIDES = ("by_seed", "left", "right")
@@ -105,7 +105,7 @@ class TwoWings(World[TwoWingsState, TwoWingsNoise]):
         return coins & self.flickers & self.is_noisy(agent)
 
     def observe(self, state: TwoWingsState) -> UInt8[Array, "2 rows cols"]:
-        return stack(one_hot(state.agent, self.shape), state.shown)
+        return paint(self.shape, (state.agent[None], jnp.ones(1, bool)), state.shown)
 
     def state_key(self, state: TwoWingsState) -> Int[Array, ""]:
         return state.agent

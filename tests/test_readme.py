@@ -1,0 +1,35 @@
+"""What the README shows is what happens."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from primax.cli import COMMANDS
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_example_runs(capsys):
+    (example,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    exec(example, {})
+    assert capsys.readouterr().out.startswith("(256, 4, 8, 8) 60 0.")
+
+
+def test_every_command_is_in_the_readme():
+    assert all(f"`primax {name}" in README for name in COMMANDS)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "README.md",
+        "CONTRIBUTING.md",
+        *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")),
+    ],
+)
+def test_links_lead_somewhere(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
+        assert (ROOT / page).parent.joinpath(target).exists(), f"{page} links to {target}"
