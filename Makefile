@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test test-all check bench clean
+.PHONY: help demo test test-all lint check bench clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -29,11 +29,12 @@ demo: $(READY)  ## see it work: a few minutes on two cores
 test: $(READY)  ## the tests
 	$(BIN)/python -m pytest
 
-check: $(READY)  ## format, lint, types, tests
+lint: $(READY)  ## format, lint, types
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/ty check src
-	$(BIN)/python -m pytest
+
+check: lint test  ## all that a change must pass
 
 test-all: $(READY)  ## the slow tests too
 	$(BIN)/python -m pytest -m ""

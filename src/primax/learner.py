@@ -4,6 +4,7 @@ The clock is the only thing seeds share: it is passed beside the state and never
 under `vmap` one index serves every seed's ring and one predicate every seed's schedule.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
@@ -79,7 +80,8 @@ class Learner(eqx.Module):
 
         def round_(carry, _):
             state, clock = carry
-            state = self._collect(state, clock, is_random=True)
+            *k_collect, _ = jax.random.split(_stream(state.key, ROUND, clock), 5)
+            state = self._collect(state, clock, k_collect, is_random=True)
             return (state, clock + self.config.update_every), {}
 
         return self._segments(state, clock, self.config.warmup, round_)
@@ -91,13 +93,14 @@ class Learner(eqx.Module):
         rows = replay.read(state.ring, clock, age, self.reward.spec.planes)
         k_refresh = _stream(state.key, REFRESH, clock)
         reward = self.reward.refresh(state.reward, Recent(rows, age <= clock), k_refresh)
-        state = eqx.tree_at(lambda s: s.reward, state, reward)
+        state = replace(state, reward=reward)
 
         def round_(carry, _):
             state, clock = carry
-            state = self._collect(state, clock, is_random=False)
+            *k_collect, k_update = jax.random.split(_stream(state.key, ROUND, clock), 5)
+            state = self._collect(state, clock, k_collect, is_random=False)
             clock = clock + config.update_every
-            state, metrics = self._update(state, clock)
+            state, metrics = self._update(state, clock, k_update)
             return (state, clock), metrics
 
         return self._segments(state, clock, config.window, round_)
@@ -139,10 +142,8 @@ class Learner(eqx.Module):
         now, obs, memo, sums, reward = _select(is_new, started, going)
         is_due = clock % self.config.critics.sync_every == 0
         slot = replay.Slot(replay.pack(obs), memo)
-        return State(
-            seed=state.seed,
-            key=state.key,
-            rates=state.rates,
+        return replace(
+            state,
             world=now,
             obs=obs,
             memo=memo,
@@ -152,11 +153,12 @@ class Learner(eqx.Module):
             ring=replay.open_slot(state.ring, clock, slot),
         )
 
-    def _collect(self, state: State, clock: Clock, is_random: bool) -> State:
+    def _collect(
+        self, state: State, clock: Clock, keys: list[PRNGKeyArray], is_random: bool
+    ) -> State:
         """Acts for one round and writes what happened to the ring."""
-        num, keys = self.config.update_every, jax.random.split(_stream(state.key, ROUND, clock), 5)
-        k_world, k_explore, k_action, k_reward, _ = keys
-        world = self.world.for_seed(state.seed)
+        k_world, k_explore, k_action, k_reward = keys
+        world, num = self.world.for_seed(state.seed), self.config.update_every
         draws = (
             world.noise(k_world, num),
             jax.random.uniform(k_explore, (num,)) < self.epsilon(clock + jnp.arange(num)),
@@ -171,8 +173,7 @@ class Learner(eqx.Module):
             return self._step(world, state, action, noise, k_reward)
 
         state, (slots, rows) = jax.lax.scan(step, state, draws, unroll=True)
-        ring = replay.write(state.ring, clock, slots, rows)
-        return eqx.tree_at(lambda s: s.ring, state, ring)
+        return replace(state, ring=replay.write(state.ring, clock, slots, rows))
 
     def _greedy(self, state: State) -> Int[Array, ""]:
         """The action of the highest value, averaged over heads."""
@@ -186,7 +187,7 @@ class Learner(eqx.Module):
         is_idle = world.terminated(state.world)
         now = world.step(state.world, action, noise)
         if world.can_end:
-            held = eqx.tree_at(lambda w: w.time, state.world, now.time)
+            held = replace(state.world, time=now.time)
             now = _select(is_idle, held, now)
         task = jnp.where(is_idle, 0.0, world.task(now))
         obs, count_key = world.observe(now), world.count_key(state.world, action)
@@ -195,21 +196,12 @@ class Learner(eqx.Module):
         )
         sums = _select(is_idle, state.tally, tally.add(world, state.tally, now))
         row = _row(action, task, count_key, world.terminated(now), is_idle)
-        after = eqx.tree_at(
-            lambda s: (s.world, s.obs, s.memo, s.tally, s.reward),
-            state,
-            (now, obs, memo, sums, reward),
-            is_leaf=lambda x: x is None,
-        )
+        after = replace(state, world=now, obs=obs, memo=memo, tally=sums, reward=reward)
         return after, (replay.Slot(replay.pack(obs), memo), row)
 
-    def _update(self, state: State, clock: Clock) -> tuple[State, Metrics]:
+    def _update(self, state: State, clock: Clock, key: PRNGKeyArray) -> tuple[State, Metrics]:
         """Samples a minibatch, scores it with the frozen reward, and takes one step everywhere."""
-        config = self.config
-        last = clock - config.update_every
-        k_sample, k_learn = jax.random.split(
-            jax.random.split(_stream(state.key, ROUND, last), 5)[4]
-        )
+        config, (k_sample, k_learn) = self.config, jax.random.split(key)
         high = replay.open_rows(state.ring, clock)
         age = 1 + jax.random.randint(k_sample, (config.critics.batch,), 0, high)
         batch = replay.read(state.ring, clock, age, self.reward.spec.planes)
@@ -225,8 +217,7 @@ class Learner(eqx.Module):
             config.critics.double,
         )
         reward, more = self.reward.learn(state.reward, batch, k_learn)
-        state = eqx.tree_at(lambda s: (s.critics, s.reward), state, (critics, reward))
-        return state, metrics | more
+        return replace(state, critics=critics, reward=reward), metrics | more
 
 
 def _stream(key: PRNGKeyArray, use: int, clock: Clock | int) -> PRNGKeyArray:
