@@ -6,12 +6,13 @@ from pathlib import Path
 SOURCE = Path(__file__).parent.parent / "src" / "primax"
 LAYERS = [
     {"errors"},
-    {"settings"},
+    {"settings", "folder", "snapshot"},
     {"config", "stats", "worlds"},
     {"nets", "replay"},
     {"rewards", "critics"},
     {"methods", "learner"},
     {"training"},
+    {"provenance"},
     {"runs"},
     {"paper", "gym"},
     {"cli"},

@@ -60,10 +60,10 @@ class CriticsConfig:
 
     def __post_init__(self):
         check_range("critics.heads", self.heads, 1, 100)
-        check_range("critics.gamma", self.gamma, 0, math.nextafter(1, 0))
+        check_range("critics.gamma", self.gamma, 0, 0.999999)
         check_range("critics.learning_rate", self.learning_rate, 0, 1)
-        check_range("critics.grad_clip", self.grad_clip, 1e-6, math.inf)
-        check_range("critics.q_max", self.q_max, 1e-6, math.inf)
+        check_range("critics.grad_clip", self.grad_clip, 1e-6, 1e9)
+        check_range("critics.q_max", self.q_max, 1e-6, 1e9)
         check_range("critics.q_penalty", self.q_penalty, 0, 1e6)
         check_range("critics.batch", self.batch, 1, 65_536)
         check_range("critics.sync_every", self.sync_every, 1, 10**9)
@@ -129,6 +129,8 @@ class Config:
         self._multiple(
             "critics.sync_every", sync, "window and world.horizon's divisor", self.segment
         )
+        if self.total_steps < horizon:
+            raise InputError(f"steps ({self.total_steps}) must hold one world.horizon ({horizon})")
         if self.warmup >= self.replay:
             raise InputError(f"warmup ({self.warmup}) must be shorter than replay ({self.replay})")
         if self.recent >= self.replay:

@@ -79,11 +79,11 @@ def head_loss(
     weight: Float[Array, " batch"],
     rates: Rates,
 ) -> tuple[Float[Array, ""], Float[Array, " batch"]]:
-    """Mean squared error to the targets, plus the soft bound over all actions."""
+    """Squared error to the targets and the soft bound summed over actions, averaged over rows."""
     q = net(patches)
     taken = jnp.take_along_axis(q, action[:, None], axis=1)[:, 0]
-    loss = jnp.mean(weight * (taken - y) ** 2) + jnp.mean(weight[:, None] * soft_bound(q, rates))
-    return loss, taken
+    bound = jnp.sum(soft_bound(q, rates), axis=1)
+    return jnp.mean(weight * ((taken - y) ** 2 + bound)), taken
 
 
 def update(
@@ -135,7 +135,7 @@ def adam_step(
 ) -> tuple[PyTree, PyTree]:
     """One network's step of Adam on its gradient, clipped by its global norm."""
     norm = optax.tree.norm(grads)
-    scale = jnp.minimum(1.0, grad_clip / jnp.maximum(norm, grad_clip))
+    scale = jnp.where(norm > grad_clip, grad_clip / norm, 1.0)
     grads = jax.tree.map(lambda g: g * scale, grads)
     steps, state = optax.scale_by_adam().update(grads, state)
     return jax.tree.map(lambda p, s: p - learning_rate * s, params, steps), state

@@ -11,6 +11,10 @@ class InputError(ValueError):
     """The caller's input cannot be used; the message is one line that says what to do."""
 
 
+class RunError(Exception):
+    """A run cannot go on; the message is one line that says what happened and what is kept."""
+
+
 def canonical(name: str) -> str:
     """`Centre-Stay` and `centre_stay` are one name: lower case, underscores."""
     return name.strip().lower().replace("-", "_").replace(" ", "_")

@@ -194,6 +194,7 @@ class Learner(eqx.Module):
         reward, memo = self.reward.observe(
             state.reward, Step(state.obs, action, obs, count_key, task), key
         )
+        reward = _select(is_idle, state.reward, reward)
         sums = _select(is_idle, state.tally, tally.add(world, state.tally, now))
         row = _row(action, task, count_key, world.terminated(now), is_idle)
         after = replace(state, world=now, obs=obs, memo=memo, tally=sums, reward=reward)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from primax.config import Config, CriticsConfig, ExploreConfig
-from primax.errors import InputError, lookup
+from primax.errors import InputError, check_range, lookup
 from primax.rewards.base import Reward, Spec
 from primax.rewards.task import Nothing, Task
 from primax.settings import override
@@ -87,8 +87,14 @@ def configure(
     _, changes, small = lookup("preset", preset, PRESETS)
     if hasattr(config.world, "size"):
         changes = changes | small
-    # All at once: a window shorter than the recent rows is wrong only if both stay.
+    if "method" in (settings or {}):
+        raise InputError("method is what the run is called for, not a field to set")
+    # All at once, so that fields which must fit each other can be changed together.
     return override(config, changes | (settings or {}))
+
+
+MOST_SEEDS = 10_000
+"""In one program."""
 
 
 def world_name(options: object) -> str:
@@ -109,16 +115,17 @@ def parse_seeds(text: str | int) -> tuple[int, ...]:
     text = str(text)
     try:
         if "-" not in text and "," not in text:
-            seeds = tuple(range(int(text)))
+            spans = [range(int(text))]
         else:
-            parts = [part.split("-") for part in text.split(",")]
-            seeds = tuple(
-                i for low, *high in parts for i in range(int(low), int((high or [low])[0]) + 1)
-            )
+            ends = [[int(end) for end in part.split("-", 1)] for part in text.split(",")]
+            spans = [range(end[0], end[-1] + 1) for end in ends]
     except ValueError:
-        raise InputError(
-            f"--seeds takes a number (15), a range (0-4) or a list (3,7,9), got {text!r}"
-        ) from None
-    if not seeds or len(set(seeds)) != len(seeds):
-        raise InputError(f"--seeds names no seed, or one twice: {text!r}")
+        takes = "a number (15), a range (0-4) or a list (3,7,9)"
+        raise InputError(f"--seeds takes {takes}, got {text!r}") from None
+    for span in spans:
+        check_range("--seeds", len(span), 1, MOST_SEEDS)
+        check_range("--seeds", span[-1], 0, 2**31 - 1)
+    seeds = tuple(seed for span in spans for seed in span)
+    if len(set(seeds)) != len(seeds):
+        raise InputError(f"--seeds names a seed twice: {text!r}")
     return seeds

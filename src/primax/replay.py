@@ -35,7 +35,7 @@ class Row(eqx.Module):
 
 
 class Ring(eqx.Module):
-    """The newest rows; `written` counts all rows ever, the write head is that modulo capacity."""
+    """The newest rows. How many were ever written is kept by whoever owns the ring."""
 
     slots: Slot
     rows: Row

@@ -1,11 +1,13 @@
-"""A run's folder: plain JSON and CSV that anyone can read."""
+"""A training run that lives in a folder: it can be killed at any moment and taken up again."""
 
 import csv
+import io
 import json
-import os
-import platform
-import subprocess
+import signal
 import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,93 +16,201 @@ from typing import Any
 import jax
 import numpy as np
 
-import primax
-from primax.config import Config
-from primax.errors import InputError
+from primax import folder as disk
+from primax import snapshot, training
+from primax.config import Config, CriticsConfig, ExploreConfig, NetConfig
+from primax.errors import InputError, RunError
 from primax.methods import world_name
-from primax.training import Result, Table
+from primax.provenance import SAME_RUN, provenance
+from primax.worlds import WORLDS
+
+Say = Callable[[str], None]
 
 
-def create(folder: Path, config: Config, seeds: tuple[int, ...]) -> Path:
-    """Makes the folder and writes the configuration, before anything costs time."""
+def create(folder: Path, config: Config, seeds: tuple[int, ...]) -> None:
+    """Makes the folder and puts the configuration on the disk, before anything costs time."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
             raise InputError(f"{folder} is not empty: choose another --out, or remove it")
-        write_json(folder / "config.json", as_json(config, seeds))
+        disk.write_whole(folder / "config.json", _json(as_json(config, seeds)))
     except OSError as error:
         raise InputError(f"cannot write {folder}: {error.strerror}") from error
-    return folder
-
-
-def finish(folder: Path, result: Result) -> None:
-    """Writes the tables and the manifest of a finished run."""
-    write_csv(folder / "episodes.csv", result.episodes)
-    write_csv(folder / "windows.csv", result.windows)
-    write_json(folder / "manifest.json", manifest(result))
 
 
 def as_json(config: Config, seeds: tuple[int, ...]) -> dict[str, Any]:
     """The resolved configuration, with the world's and the seeds' names."""
-    fields = asdict(config)
-    fields["world"] = {"name": world_name(config.world), **fields["world"]}
-    return {**fields, "seeds": list(seeds)}
+    content = asdict(config)
+    content["world"] = {"name": world_name(config.world), **content["world"]}
+    return {**content, "seeds": list(seeds)}
 
 
-def manifest(result: Result) -> dict[str, Any]:
-    """What produced a run: command, code, versions, machine, times."""
-    return {
-        "command": " ".join(["primax", *sys.argv[1:]]),
-        **provenance(),
-        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        "compile_s": round(result.compile_s, 2),
-        "run_s": round(result.run_s, 2),
-        "steps": result.config.total_steps,
-        "seeds": len(result.seeds),
-        "memory": result.memory,
-    }
-
-
-def provenance() -> dict[str, Any]:
-    """Code, versions and machine, for any file that reports a number."""
-    device = jax.devices()[0]
-    return {
-        "commit": commit(),
-        "primax": primax.__version__,
-        "jax": jax.__version__,
-        "numpy": np.__version__,
-        "python": platform.python_version(),
-        "device": device.device_kind if device.platform != "cpu" else f"{os.cpu_count()} CPU cores",
-        "flags": os.environ.get("XLA_FLAGS", ""),
-    }
-
-
-def commit() -> str:
-    """The commit this package runs from, `+` where files differ from it.
-
-    Outside git it is what PRIMAX_COMMIT says, for copies sent to another machine, or nothing.
-    """
-    here = Path(__file__).parent
+def read_config(folder: Path) -> tuple[Config, tuple[int, ...]]:
+    """The configuration and the seeds a folder was made for."""
+    path = folder / "config.json"
     try:
-        ask = ["git", "-C", str(here), "describe", "--always", "--dirty=+", "--exclude=*"]
-        return subprocess.run(
-            ask, capture_output=True, text=True, timeout=10, check=True
-        ).stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        return os.environ.get("PRIMAX_COMMIT", "")
+        content = json.loads(path.read_text(encoding="utf-8"))
+        seeds = tuple(content.pop("seeds"))
+        world = content.pop("world")
+        options = WORLDS[world.pop("name")][1](**world)
+        groups = {"net": NetConfig, "critics": CriticsConfig, "explore": ExploreConfig}
+        content |= {name: group(**content[name]) for name, group in groups.items()}
+        return Config(world=options, **content), seeds
+    except OSError as error:
+        raise InputError(f"{folder} holds no run: {path.name} cannot be read") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} is not a configuration of this version: {error}") from error
 
 
-def write_json(path: Path, content: dict[str, Any]) -> None:
-    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+def proceed(
+    folder: Path,
+    say: Say,
+    on_window: Callable[[training.Progress], None],
+    every_s: float = 60.0,
+    anyway: bool = False,
+) -> training.Table:
+    """Starts the run in a folder, or takes it up where it stopped; returns its episodes."""
+    config, seeds = read_config(folder)
+    with disk.locked(folder), _disk_errors(folder):
+        manifest = _manifest(folder)
+        if "finished" not in manifest:
+            start = _recover(folder, config, seeds, manifest, say, anyway)
+            _work(folder, config, seeds, start, manifest, (say, on_window, every_s))
+        else:
+            say(f"{folder} is finished")
+        return read_table(folder / "episodes.csv")
 
 
-def write_csv(path: Path, table: Table) -> None:
-    """Columns to a CSV; floats with the digits that give the same float32 back."""
-    columns = [_texts(column) for column in table.values()]
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
+def _recover(
+    folder: Path, config: Config, seeds: tuple[int, ...], manifest: dict, say: Say, anyway: bool
+):
+    """The state and clock to go on from; None at the beginning. Cuts the tables back to there."""
+    reached = _reached(folder)
+    checkpoint, damaged = disk.load(folder)
+    for what in damaged:
+        say(f"damaged checkpoint left aside: {what}")
+    if checkpoint is None:
+        for name in disk.TABLES:
+            (folder / name).unlink(missing_ok=True)
+        clock, start = 0, None
+    else:
+        _same_machine(checkpoint.about["provenance"], anyway)
+        disk.rewind(folder, checkpoint)
+        state = snapshot.restore(checkpoint.state, training.state_like(config, seeds))
+        clock, start = checkpoint.clock, (state, checkpoint.clock)
+        say(f"going on from step {clock:,}")
+    manifest["recomputed_steps"] = manifest.get("recomputed_steps", 0) + max(0, reached - clock)
+    return start
+
+
+def _same_machine(then: dict[str, Any], anyway: bool) -> None:
+    """Refuses to go on where bits would differ from an uninterrupted run, unless told to."""
+    now = provenance()
+    odd = [
+        f"{name} was {then[name]!r}, is {now[name]!r}"
+        for name in SAME_RUN
+        if then[name] != now[name]
+    ]
+    if odd and not anyway:
+        raise InputError(
+            f"this run was made elsewhere: {'; '.join(odd)}; --anyway goes on all the same"
+        )
+
+
+def _work(
+    folder: Path, config: Config, seeds: tuple[int, ...], start: Any, manifest: dict, how: tuple
+) -> None:
+    """Compiles, then runs window by window: rows first, then now and then a checkpoint."""
+    say, on_window, every_s = how
+    manifest |= {"command": " ".join(["primax", *sys.argv[1:]]), **provenance(), "started": _now()}
+    disk.write_whole(folder / "manifest.json", _json(manifest))
+    say(f"compiling for {len(seeds)} seeds on {jax.devices()[0].device_kind} …")
+    program = training.compile_program(config, seeds)
+    state_mb, temporary_mb = (size / 1e6 for size in program.memory.values())
+    sizes = f"{state_mb:.1f} MB of state a seed, {temporary_mb:.0f} MB of temporaries"
+    say(f"compiled in {program.compile_s:.1f} s; {sizes}")
+    began = saved = time.monotonic()
+    with _interrupts() as is_stopped:
+        for state, progress in training.steps(config, seeds, program, start):
+            check_finite(folder, progress)
+            for name, table in zip(disk.TABLES, (progress.episodes, progress.window), strict=True):
+                if table:
+                    disk.append(folder / name, csv_rows(table, not (folder / name).exists()))
+            on_window(progress)
+            is_last = progress.clock == progress.total
+            if is_last or is_stopped() or time.monotonic() - saved >= every_s:
+                disk.save(
+                    folder, progress.clock, snapshot.dump(state), {"provenance": provenance()}
+                )
+                saved = time.monotonic()
+            if is_stopped() and not is_last:
+                raise RunError(
+                    f"stopped at step {progress.clock:,}; primax resume {folder} goes on"
+                )
+    manifest |= {"finished": _now(), "compile_s": round(program.compile_s, 2)}
+    manifest |= {"run_s": round(time.monotonic() - began, 2), "memory": program.memory}
+    manifest |= {"steps": config.total_steps, "seeds": len(seeds)}
+    disk.write_whole(folder / "manifest.json", _json(manifest))
+
+
+def check_finite(folder: Path, progress: training.Progress) -> None:
+    """Stops at the first number that is none, naming window, seed and quantity."""
+    for name, column in progress.window.items():
+        bad = np.flatnonzero(~np.isfinite(column))
+        if len(bad):
+            seed = progress.window["seed"][bad[0]]
+            raise RunError(
+                f"{name} of seed {seed} is {column[bad[0]]} in the window that ends at step "
+                f"{progress.clock:,}; the checkpoint before it is kept in {folder}"
+            )
+
+
+@contextmanager
+def _interrupts() -> Generator[Callable[[], bool]]:
+    """Turns Ctrl-C into a question to be asked between windows."""
+    asked = []
+    before = signal.signal(signal.SIGINT, lambda *_: asked.append(True))
+    try:
+        yield lambda: bool(asked)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _disk_errors(folder: Path) -> Generator[None]:
+    """A full or failing disk, in one line."""
+    try:
+        yield
+    except OSError as error:
+        kept = f"what was saved in {folder} is intact; primax resume {folder} goes on from it"
+        raise RunError(f"cannot write: {error.strerror or error}; {kept}") from error
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    path = folder / "manifest.json"
+    try:
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    except ValueError as error:
+        raise InputError(
+            f"{path} is damaged: remove it to resume from the newest checkpoint"
+        ) from error
+
+
+def _reached(folder: Path) -> int:
+    """The last step the tables tell of, whole lines only."""
+    path = folder / "episodes.csv"
+    lines = path.read_bytes().split(b"\n")[1:-1] if path.exists() else []
+    return int(lines[-1].split(b",")[2]) if lines else 0
+
+
+def csv_rows(table: training.Table, has_header: bool) -> bytes:
+    """Columns as CSV; floats with the digits that give the same float32 back, no clocks."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    if has_header:
         writer.writerow(table)
-        writer.writerows(zip(*columns, strict=True))
+    writer.writerows(zip(*(_texts(column) for column in table.values()), strict=True))
+    return text.getvalue().encode()
 
 
 def _texts(column: np.ndarray) -> list[str]:
@@ -109,3 +219,22 @@ def _texts(column: np.ndarray) -> list[str]:
     if np.issubdtype(column.dtype, np.floating):
         return ["" if np.isnan(value) else str(value) for value in column.astype(np.float32)]
     return [str(value) for value in column]
+
+
+def read_table(path: Path) -> training.Table:
+    """A table as columns of numbers."""
+    with path.open(newline="", encoding="utf-8") as file:
+        header, *rows = csv.reader(file)
+    columns = zip(*rows, strict=True)
+    return {
+        name: np.array([float(value or "nan") for value in column])
+        for name, column in zip(header, columns, strict=True)
+    }
+
+
+def _json(content: dict[str, Any]) -> bytes:
+    return (json.dumps(content, indent=1) + "\n").encode()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

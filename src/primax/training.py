@@ -84,7 +84,7 @@ def compile_program(config: Config, seeds: tuple[int, ...]) -> Program:
         clock = jax.ShapeDtypeStruct((), jnp.int32)
         root = jax.eval_shape(lambda: jax.random.key(0))
         init = jax.jit(jax.vmap(learner.init, in_axes=(None, 0)))
-        state = jax.eval_shape(init, root, ids)
+        state = state_like(config, seeds)
         parts = [
             jax.jit(jax.vmap(part, in_axes=(0, None)), donate_argnums=0)
             .lower(state, clock)
@@ -100,26 +100,35 @@ def compile_program(config: Config, seeds: tuple[int, ...]) -> Program:
     return Program(init, *parts, time.perf_counter() - start, memory)
 
 
+def state_like(config: Config, seeds: tuple[int, ...]) -> Any:
+    """Shapes and types of a run's state."""
+    learner = Learner(config, *build(config))
+    root = jax.eval_shape(lambda: jax.random.key(0))
+    ids = jax.ShapeDtypeStruct((len(seeds),), jnp.int32)
+    return jax.eval_shape(jax.vmap(learner.init, in_axes=(None, 0)), root, ids)
+
+
 def steps(
-    config: Config, seeds: tuple[int, ...], program: Program
+    config: Config,
+    seeds: tuple[int, ...],
+    program: Program,
+    start: tuple[Any, int] | None = None,
 ) -> Iterator[tuple[Any, Progress]]:
-    """Runs a program window by window, yielding the state and what the window showed."""
-    ids = jnp.asarray(seeds, jnp.int32)
-    state = program.init(jax.random.key(0), ids)
-    clock = 0
+    """Runs a program window by window, from its beginning or from a state at a clock."""
+    state, clock = start or (program.init(jax.random.key(0), jnp.asarray(seeds, jnp.int32)), 0)
     epsilon = Learner(config, *build(config)).epsilon
-    for part, length in [(program.warm_up, config.warmup)] + [
-        (program.window, config.window)
-    ] * config.windows:
+    while clock < config.total_steps:
+        is_warm = clock >= config.warmup
+        part, length = (
+            (program.window, config.window) if is_warm else (program.warm_up, config.warmup)
+        )
         state, metrics = part(state, jnp.asarray(clock, jnp.int32))
         metrics = jax.tree.map(np.asarray, metrics)
         episodes = episode_rows(config, seeds, clock, length, metrics["episodes"])
-        window = window_rows(seeds, clock + length, metrics["window"])
         clock += length
-        yield (
-            state,
-            Progress(clock, config.total_steps, episodes, window, float(epsilon(jnp.int32(clock)))),
-        )
+        window = window_rows(seeds, clock, metrics["window"])
+        now = float(epsilon(jnp.int32(clock)))
+        yield state, Progress(clock, config.total_steps, episodes, window, now)
 
 
 def episode_rows(

@@ -5,10 +5,11 @@ import importlib
 import sys
 from typing import NoReturn
 
-from primax.errors import InputError, hint
+from primax.errors import InputError, RunError, hint
 
 COMMANDS = {
     "train": "train a method in a world",
+    "resume": "take up a run that was stopped or killed",
     "bench": "time a training run and keep the figure",
     "stats": "means, intervals and tests for a CSV of scores",
     "list": "methods, worlds, presets, and every field that can be set",
@@ -69,6 +70,9 @@ def main(argv: list[str] | None = None) -> int:
     except InputError as error:
         sys.stderr.write(f"primax: {error}\n")
         return 2
+    except RunError as error:
+        sys.stderr.write(f"primax: {error}\n")
+        return 1
     except KeyboardInterrupt:
         sys.stderr.write("primax: stopped\n")
         return 130

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import jax
+from rich.console import Console
 
 from primax.config import Config
 from primax.errors import lookup
-from primax.methods import configure, parse_seeds
+from primax.methods import build, configure, parse_seeds
 from primax.settings import override, parse_pairs
 from primax.worlds import WORLDS, World
 
@@ -52,10 +53,19 @@ def prepare(args: argparse.Namespace) -> tuple[Config, tuple[int, ...]]:
         settings["steps"] = str(args.steps)
     config = configure(args.method, args.world, args.preset, settings)
     seeds = parse_seeds(args.seeds)
-    if not args.fast:
-        # Read when the first device is asked for, which has not happened yet.
-        flags = [*os.environ.get("XLA_FLAGS", "").split(), *SAME_BITS]
-        os.environ["XLA_FLAGS"] = " ".join(dict.fromkeys(flags))
+    flags = os.environ.get("XLA_FLAGS", "").split()
+    start_jax(" ".join(dict.fromkeys(flags if args.fast else [*flags, *SAME_BITS])))
+    build(config)  # a bad map is refused here, before anything is written
+    return config, seeds
+
+
+def plain_console() -> Console:
+    """A console that prints paths and names as they are, brackets and all."""
+    return Console(markup=False, highlight=False)
+
+
+def start_jax(flags: str) -> None:
+    """Sets the compiler's flags, read when the first device is asked for, and its cache."""
+    os.environ["XLA_FLAGS"] = flags
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "primax"
     jax.config.update("jax_compilation_cache_dir", str(cache))
-    return config, seeds

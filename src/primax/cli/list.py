@@ -3,9 +3,9 @@
 import argparse
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
+from primax.cli.common import plain_console
 from primax.config import Config, CriticsConfig, ExploreConfig, NetConfig
 from primax.methods import METHODS, PRESETS, paper
 from primax.settings import field_docs, flatten
@@ -19,7 +19,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     config = paper(args.method, args.world)
-    console = Console()
+    console = plain_console()
     console.print(_table("methods", {name: method.what for name, method in METHODS.items()}))
     console.print(
         _table(

@@ -58,11 +58,11 @@ class Reporter:
         rate = done / max(now - self.start, 1e-9)
         left = (progress.total - progress.clock) / rate if done else float("nan")
         filled = round(10 * progress.clock / progress.total)
-        rolling = float(np.mean(np.stack(self.scores)))
+        score = f"{np.mean(np.stack(self.scores)):.2f}" if self.scores else "…"
         speed = f"{rate * self.num_seeds:,.0f} steps/s  {_clock(left)} left" if done else "…"
         return Text(
             f"{'━' * filled}{'╌' * (10 - filled)} {progress.clock:,}/{progress.total:,}  {speed}  "
-            f"score {rolling:.2f}  ε {progress.epsilon:.2f}"
+            f"score {score}  ε {progress.epsilon:.2f}"
         )
 
 

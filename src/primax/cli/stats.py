@@ -9,10 +9,10 @@ import math
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
 from primax import stats
+from primax.cli.common import plain_console
 from primax.errors import InputError, hint
 
 
@@ -26,7 +26,7 @@ def run(args: argparse.Namespace) -> None:
     first = args.against or next(iter(scores))
     if first not in scores:
         raise InputError(f"{args.file} has no method {first!r}{hint(first, scores)}")
-    console = Console()
+    console = plain_console()
     console.print(_summaries(stats.summarise(scores)))
     pairs = [(first, other) for other in scores if other != first]
     if pairs:

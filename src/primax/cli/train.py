@@ -11,34 +11,59 @@ from rich.console import Console
 from rich.table import Table
 
 from primax import runs, training
-from primax.cli.common import prepare, run_options
+from primax.cli.common import plain_console, prepare, run_options
 from primax.cli.progress import Reporter
 from primax.config import Config
+from primax.errors import check_range
 from primax.methods import build
 from primax.worlds.exact import expected_score
 
 
 def options(parser: argparse.ArgumentParser) -> None:
     run_options(parser)
-    parser.add_argument("--out", type=Path, metavar="DIR", help="where to write the run's tables")
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="a folder for the run's tables and checkpoints"
+    )
+    save_option(parser)
 
 
 def run(args: argparse.Namespace) -> None:
     config, seeds = prepare(args)
-    folder = runs.create(args.out, config, seeds) if args.out else None
-    console = Console()
-    result = execute(console, config, seeds)
-    console.print(summary(result))
-    if folder:
-        runs.finish(folder, result)
-        console.print(f"tables in {folder}")
+    console = plain_console()
+    announce(console, config)
+    if args.out:
+        runs.create(args.out, config, seeds)
+        in_folder(console, args.out, args.save_every)
+    else:
+        result = execute(console, config, seeds)
+        console.print(summary(config, result.episodes, len(seeds)))
+
+
+def save_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--save-every", type=float, default=60.0, metavar="S", help="seconds between checkpoints"
+    )
+
+
+def in_folder(console: Console, folder: Path, every_s: float, anyway: bool = False) -> None:
+    """Runs what a folder holds, to its end, and sums it up."""
+    check_range("--save-every", every_s, 0, 1e6)
+    config, seeds = runs.read_config(folder)
+    with Reporter(console, len(seeds)) as reporter:
+        episodes = runs.proceed(folder, console.print, reporter, every_s, anyway)
+    console.print(summary(config, episodes, len(seeds)))
+    console.print(f"tables in {folder}")
+
+
+def announce(console: Console, config: Config) -> None:
+    """Says it where the steps asked for are not the steps taken."""
+    if config.total_steps != config.steps:
+        grid = f"a warm-up of {config.warmup:,} and windows of {config.window:,}"
+        console.print(f"{config.steps:,} steps rounded up to {config.total_steps:,}: {grid}")
 
 
 def execute(console: Console, config: Config, seeds: tuple[int, ...]) -> training.Result:
     """Compiles and trains, telling a person how it goes."""
-    if config.total_steps != config.steps:
-        grid = f"a warm-up of {config.warmup:,} and windows of {config.window:,}"
-        console.print(f"{config.steps:,} steps rounded up to {config.total_steps:,}: {grid}")
     console.print(f"compiling for {len(seeds)} seeds on {jax.devices()[0].device_kind} …")
     program = training.compile_program(config, seeds)
     state, temporary = (size / 1e6 for size in program.memory.values())
@@ -48,23 +73,26 @@ def execute(console: Console, config: Config, seeds: tuple[int, ...]) -> trainin
         return training.run(config, seeds, reporter, program)
 
 
-def summary(result: training.Result) -> Table:
+def summary(config: Config, episodes: training.Table, num_seeds: int) -> Table:
     """Run average, best and last rolling mean over 20 episodes; mean and std over seeds."""
-    title = f"{result.config.method} in {type(result.config.world).__name__.removesuffix('Config')}"
+    title = f"{config.method} in {type(config.world).__name__.removesuffix('Config')}"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
     for column in ("", "mean", "std over seeds"):
         table.add_column(column, justify="right")
-    measures = training.measures(result.episodes, len(result.seeds))
+    measures = training.measures(episodes, num_seeds)
     for name, values in dataclasses.asdict(measures).items():
         std = f"{np.std(values, ddof=1):.3f}" if len(values) > 1 else ""
         table.add_row(name, f"{np.mean(values):.3f}", std)
-    table.caption = references(result.config)
+    table.caption = references(config, np.unique(episodes["seed"]))
     return table
 
 
-def references(config: Config) -> str:
-    """What policies that learn nothing score on average, for scale."""
+def references(config: Config, seeds: np.ndarray) -> str:
+    """What policies that learn nothing score on average over these seeds' worlds, for scale."""
     world, _ = build(config)
-    scores = {name: expected_score(world, name) for name in ("random", "sweep")}
-    known = [f"{name} {score:.3f}" for name, score in scores.items() if score is not None]
+    known = []
+    for policy in ("random", "sweep"):
+        scores = [expected_score(world.for_seed(int(seed)), policy) for seed in seeds[:2]]
+        if None not in scores:
+            known.append(f"{policy} {np.mean(np.array(scores, float)):.3f}")
     return f"for scale, by exact computation: {', '.join(known)}" if known else ""

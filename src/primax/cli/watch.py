@@ -4,9 +4,8 @@ import argparse
 from pathlib import Path
 
 import jax
-from rich.console import Console
 
-from primax.cli.common import world_from
+from primax.cli.common import plain_console, world_from
 from primax.errors import check_range
 from primax.worlds import WORLDS
 from primax.worlds.film import scenes
@@ -29,12 +28,13 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     check_range("--fps", args.fps, 1, 50)
+    check_range("--seed", args.seed, 0, 2**31 - 1)
     check_range("--cell", args.cell, 8, 128)
     world = world_from(args.world, args.set).for_seed(args.seed)
     act = make_policy(args.policy, world)
     episode = jax.jit(lambda key: play(world, act, key))(jax.random.key(args.seed))
     film = scenes(world, episode, title=f"{type(world).__name__} · {args.policy}")
-    console = Console()
+    console = plain_console()
     if args.gif is None:
         show(film, console, args.fps)
     else:

@@ -5,10 +5,9 @@ import dataclasses
 import math
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
-from primax.cli.common import world_from
+from primax.cli.common import plain_console, world_from
 from primax.errors import InputError, canonical, check_range
 from primax.paper.published import scripted_score
 from primax.settings import field_docs
@@ -36,11 +35,12 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     check_range("--episodes", args.episodes, 2, 10_000_000)
+    check_range("--seed", args.seed, 0, 2**31 - 1)
     if args.set and args.world is None:
         raise InputError("--set goes with one world: primax worlds NAME --set OPTION=VALUE")
-    console = Console()
+    console = plain_console()
     for name in [args.world] if args.world else WORLDS:
-        world = world_from(name, args.set)
+        world = world_from(name, args.set).for_seed(args.seed)
         if args.world:
             console.print(_options(world))
         console.print(_scores(canonical(name), world, args))

@@ -147,6 +147,6 @@ def load(layout: str, size: int, flag: bool) -> Layout:
 def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a text file"
         raise InputError(f"cannot read layout {path}: {reason}") from error

@@ -20,7 +20,7 @@ class Outcome(eqx.Module):
 
 
 class Tally(eqx.Module):
-    """Running sums of an episode, all exact: integers and small multiples of the task signal."""
+    """Running sums of an episode."""
 
     score: Float[Array, ""]
     visited: Bool[Array, "rows cols"]

@@ -1,0 +1,30 @@
+"""Takes up a run that was stopped or killed, from its newest checkpoint, to the same bits."""
+
+import argparse
+import json
+from pathlib import Path
+
+from primax.cli.common import plain_console, start_jax
+from primax.cli.train import in_folder, save_option
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("dir", type=Path, help="the run's folder")
+    save_option(parser)
+    parser.add_argument(
+        "--anyway", action="store_true", help="go on although version, device or flags differ"
+    )
+
+
+def run(args: argparse.Namespace) -> None:
+    start_jax(_flags(args.dir))
+    in_folder(plain_console(), args.dir, args.save_every, args.anyway)
+
+
+def _flags(folder: Path) -> str:
+    """The compiler flags the run was started with; other flags would give other bits."""
+    path = folder / "manifest.json"
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))["flags"]
+    except (OSError, ValueError, KeyError):
+        return ""

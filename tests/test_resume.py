@@ -1,0 +1,254 @@
+"""Runs that are killed, stopped, damaged or starved, and go on to the same bytes."""
+
+import errno
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from primax import folder as disk
+from primax import runs, training
+from primax.cli import main
+from primax.methods import configure
+
+ARGS = ["task", "maze", "--preset", "smoke", "--seeds", "2", "--steps", "15000"]
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
+    """Its own cache of compiled programs, so that the tests share one and nobody else does."""
+    cache = tmp_path_factory.mktemp("cache")
+    return {**os.environ, "XDG_CACHE_HOME": str(cache), "XLA_FLAGS": "", "COLUMNS": "100"}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory, environment):
+    """An uninterrupted run."""
+    folder = tmp_path_factory.mktemp("runs") / "whole"
+    primax(environment, "train", *ARGS, "--out", folder)
+    return folder
+
+
+def command(*args) -> list[str]:
+    return [sys.executable, "-m", "primax", *map(str, args)]
+
+
+def primax(environment, *args) -> str:
+    done = subprocess.run(command(*args), env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def assert_same(folder, whole) -> None:
+    """Tables and final state, byte for byte."""
+    for name in ("config.json", *disk.TABLES):
+        assert (folder / name).read_bytes() == (whole / name).read_bytes(), name
+    last = sorted((whole / "checkpoints").iterdir())[-1].name
+    ours, theirs = (path / "checkpoints" / last / "state.npz" for path in (folder, whole))
+    assert ours.read_bytes() == theirs.read_bytes()
+
+
+def kill_after(environment, folder, args, size: int) -> bool:
+    """Starts a command and kills it once the episode table is so long; False if it finished."""
+    process = subprocess.Popen(command(*args), env=environment, stdout=subprocess.DEVNULL)
+    table = folder / "episodes.csv"
+    while process.poll() is None:
+        if table.exists() and table.stat().st_size >= size:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            return True
+        time.sleep(0.002)
+    return False
+
+
+def assert_survives(environment, whole, folder, kills: int, seed: int) -> None:
+    """Kills at random moments until the run is through; every resume loses at most one interval."""
+    draw = random.Random(seed)
+    end = (whole / "episodes.csv").stat().st_size
+    killed, args = 0, ["train", *ARGS, "--out", folder, "--save-every", "0"]
+    while killed < kills:
+        at = draw.uniform(killed / kills, (killed + 1) / kills) * 0.9
+        assert kill_after(environment, folder, args, int(at * end)), "it finished before the kill"
+        killed += 1
+        args = ["resume", folder, "--save-every", "0"]
+    primax(environment, *args)
+    assert_same(folder, whole)
+    recomputed = json.loads((folder / "manifest.json").read_text())["recomputed_steps"]
+    assert 0 <= recomputed <= killed * 500  # the smoke preset's window; here also the interval
+
+
+def test_five_kills_change_no_byte(environment, whole, tmp_path):
+    assert_survives(environment, whole, tmp_path / "run", kills=5, seed=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_twenty_more_kills_change_no_byte(environment, whole, tmp_path, seed):
+    assert_survives(environment, whole, tmp_path / "run", kills=5, seed=seed)
+
+
+def test_killed_while_compiling_it_starts_again(environment, whole, tmp_path):
+    folder = tmp_path / "run"
+    process = subprocess.Popen(
+        command("train", *ARGS, "--out", folder), env=environment, stdout=subprocess.DEVNULL
+    )
+    while not (folder / "manifest.json").exists():
+        assert process.poll() is None
+        time.sleep(0.002)
+    process.kill()
+    process.wait()
+    assert "going on" not in primax(environment, "resume", folder)
+    assert_same(folder, whole)
+
+
+def test_ctrl_c_saves_and_says_how_to_go_on(environment, whole, tmp_path):
+    folder = tmp_path / "run"
+    process = subprocess.Popen(
+        command("train", *ARGS, "--out", folder),
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+        stdout=subprocess.DEVNULL,
+    )
+    while not (folder / "windows.csv").exists():
+        assert process.poll() is None
+        time.sleep(0.002)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 1 and f"primax resume {folder} goes on" in said
+    primax(environment, "resume", folder)
+    assert_same(folder, whole)
+    assert json.loads((folder / "manifest.json").read_text())["recomputed_steps"] == 0
+
+
+def test_resuming_a_finished_run_does_nothing(environment, whole):
+    before = {path: path.stat().st_mtime_ns for path in whole.rglob("*") if path.name != "lock"}
+    assert "is finished" in primax(environment, "resume", whole)
+    assert before == {path: path.stat().st_mtime_ns for path in before}
+
+
+def test_a_folder_with_only_a_configuration_starts(environment, whole, tmp_path):
+    (tmp_path / "config.json").write_bytes((whole / "config.json").read_bytes())
+    primax(environment, "resume", tmp_path)
+    assert_same(tmp_path, whole)
+
+
+@pytest.fixture
+def here(monkeypatch, tmp_path_factory):
+    """In this process, with a cache of its own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
+    monkeypatch.setenv("XLA_FLAGS", "")
+
+
+def refused(capsys, status: int, *args) -> str:
+    assert main([str(arg) for arg in args]) == status
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    return said
+
+
+def test_what_holds_no_run_is_refused(here, capsys, tmp_path):
+    assert "holds no run" in refused(capsys, 2, "resume", tmp_path / "none")
+    (tmp_path / "config.json").write_text("{}")
+    assert "is not a configuration" in refused(capsys, 2, "resume", tmp_path)
+
+
+def test_a_full_disk_keeps_what_was_saved(here, capsys, tmp_path, monkeypatch):
+    folder = tmp_path / "run"
+    real, calls = disk.append, []
+
+    def append(path, rows):
+        calls.append(path)
+        if len(calls) == 7:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(path, rows)
+
+    monkeypatch.setattr(disk, "append", append)
+    args = ["train", "task", "maze", "--preset", "smoke", "--seeds", "2", "--save-every", "0"]
+    said = refused(capsys, 1, *args, "--out", folder)
+    assert "No space left on device" in said and "goes on from it" in said
+    monkeypatch.undo()
+    assert disk.load(folder)[0] is not None
+
+
+def test_a_run_made_elsewhere_is_refused_unless_told(here, capsys, tmp_path, monkeypatch):
+    folder = tmp_path / "run"
+    args = ["train", "task", "maze", "--preset", "smoke", "--seeds", "2", "--save-every", "0"]
+    with monkeypatch.context() as patch:
+        patch.setattr(runs, "check_finite", stop_at(1_500))
+        with pytest.raises(StopError):
+            main([*args, "--out", str(folder)])
+    with monkeypatch.context() as patch:
+        patch.setattr("primax.runs.provenance", elsewhere(runs.provenance()))
+        said = refused(capsys, 2, "resume", folder)
+        assert "jax was" in said and "is '9.9'" in said and "--anyway" in said
+        assert main(["resume", str(folder), "--anyway"]) == 0
+
+
+def elsewhere(now: dict):
+    return lambda: {**now, "jax": "9.9"}
+
+
+class StopError(Exception):
+    """The test has seen enough."""
+
+
+def stop_at(clock: int):
+    def check(folder, progress):
+        if progress.clock > clock:
+            raise StopError
+
+    return check
+
+
+def test_a_number_that_is_none_stops_the_run_by_name(tmp_path):
+    window = {
+        "seed": np.array([4, 9]),
+        "step": np.array([500, 500]),
+        "loss": np.array([0.1, np.nan]),
+    }
+    progress = training.Progress(500, 1_000, {}, window, 0.1)
+    with pytest.raises(runs.RunError, match=r"loss of seed 9 is nan in the window .* 500"):
+        runs.check_finite(tmp_path, progress)
+
+
+def test_a_diverging_run_stops_and_keeps_its_last_good_checkpoint(
+    here, capsys, tmp_path, monkeypatch
+):
+    real = training.window_rows
+
+    def poisoned(seeds, clock, metrics):
+        table = real(seeds, clock, metrics)
+        return table | {"loss": table["loss"] * np.inf} if table and clock > 1_000 else table
+
+    monkeypatch.setattr(training, "window_rows", poisoned)
+    args = ["train", "task", "maze", "--preset", "smoke", "--seeds", "2", "--save-every", "0"]
+    said = refused(capsys, 1, *args, "--out", tmp_path / "run")
+    assert "loss of seed 0 is" in said and "1,500" in said
+    checkpoint, _ = disk.load(tmp_path / "run")
+    assert checkpoint is not None and checkpoint.clock == 1_000
+
+
+def test_configurations_survive_the_folder(tmp_path):
+    settings = {"critics.heads": "3", "world.layout": "one_wide", "net.activation": "relu"}
+    config = configure("none", "maze", "quick", settings)
+    runs.create(tmp_path / "run", config, (3, 5))
+    assert runs.read_config(tmp_path / "run") == (config, (3, 5))
+
+
+def test_a_resumed_state_needs_no_second_program():
+    """Types are the same, weak ones included, so that nothing is compiled again."""
+    config = configure("task", "maze", "smoke")
+    like = training.state_like(config, (0, 1))
+    program = training.compile_program(config, (0, 1))
+    state = program.init(training.jax.random.key(0), jnp.arange(2))
+    restored = runs.snapshot.restore(runs.snapshot.dump(state), like)
+    after, _ = program.warm_up(restored, jnp.int32(0))
+    assert after.obs.shape == state.obs.shape
