@@ -117,8 +117,9 @@ def test_bench_keeps_a_figure(capsys, tmp_path):
     assert figure["steps"] == 2000 and figure["run_s"] > 0 and figure["compile_s"] > 0
     assert {"method", "world", "seeds", "memory", "device", "commit", "command"} <= set(figure)
     assert "task" in text
-    (tmp_path / "broken.json").write_text("{")
-    assert "broken.json is not a figure" in refused(
+    (tmp_path / "other.json").write_text("[]")
+    (tmp_path / "train_broken.json").write_text("{")
+    assert "train_broken.json is not a figure" in refused(
         capsys, "bench", "task", "maze", *SMOKE, "--out", tmp_path
     )
 
@@ -167,10 +168,20 @@ def test_stats_of_a_file(capsys, tmp_path):
         ("train tsk maze", "unknown method 'tsk'; did you mean task?"),
         ("train task maze --preset fast", "unknown preset 'fast'"),
         ("train task maze --seeds x", "--seeds takes a number"),
-        ("train task maze --seeds 0", "--seeds names no seed"),
-        ("train task maze --seeds 3,3", "one twice"),
+        ("train task maze --seeds 0", "--seeds must be between 1 and 10000, got 0"),
+        ("train task maze --seeds 3,3", "names a seed twice"),
+        ("train task maze --seeds 5-3", "--seeds must be between 1 and 10000, got 0"),
+        ("train task maze --seeds -1", "--seeds takes a number"),
+        ("train task maze --seeds 2147483648,1", "--seeds must be between 0 and 2147483647"),
+        ("train task maze --seeds 99999999999", "--seeds must be between 1 and 10000"),
+        ("train task maze --set method=random", "method is what the run is called for"),
+        ("train task maze --set critics.grad_clip=inf", "critics.grad_clip must be between"),
+        ("train task maze --set critics.gamma=nan", "critics.gamma must be between"),
+        ("train task maze --save-every -1", "--save-every must be between 0"),
+        ("watch maze --seed 9999999999999", "--seed must be between 0"),
+        ("resume none", "none holds no run"),
         ("train task maze --set critics.gama=1", "no field 'critics.gama'; did you mean gamma?"),
-        ("train task maze --set critics.gamma=1", "critics.gamma must be between 0 and 0.99"),
+        ("train task maze --set critics.gamma=1", "critics.gamma must be between 0 and 0.999999"),
         ("train task maze --set critics=1", "critics is a group; set one of critics.heads"),
         (
             "train task maze --set critics.heads=1.5",
@@ -194,6 +205,32 @@ def test_stats_of_a_file(capsys, tmp_path):
 )
 def test_wrong_input_is_refused_in_one_line(capsys, line, says):
     assert says in refused(capsys, *line.split())
+
+
+def test_a_bad_map_leaves_no_folder_behind(capsys, tmp_path):
+    out = tmp_path / "run"
+    refused(capsys, "train", "task", "maze", "--set", "world.layout=foo", "--out", out)
+    assert not out.exists()
+    refused(capsys, "train", "task", "maze", "--save-every", "-1", "--out", out)
+    assert not out.exists()
+
+
+def test_an_episode_may_outlast_a_window(capsys):
+    text = primax(
+        capsys, "train", "random", "maze", *SMOKE, "--set", "world.horizon=1000", "replay=3000"
+    )
+    assert "score …" not in text and "average" in text
+
+
+def test_names_with_brackets_are_printed_as_they_are(capsys, tmp_path):
+    out = tmp_path / "x[bold]y"
+    assert "x[bold]y" in primax(capsys, "train", "random", "maze", *SMOKE, "--out", out).replace(
+        "\n", ""
+    )
+
+
+def test_two_wings_are_judged_on_the_sides_their_seeds_have(capsys):
+    assert "sweep 0.500" in primax(capsys, "train", "random", "two_wings", *SMOKE)
 
 
 def test_a_folder_in_use_is_not_overwritten(capsys, tmp_path):

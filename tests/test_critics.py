@@ -49,6 +49,21 @@ def test_soft_bound_by_hand():
     np.testing.assert_allclose(critics.soft_bound(q, numbers()), [2.5, 0, 0, 0.025, 10], rtol=1e-5)
 
 
+def test_the_loss_by_hand_beyond_the_bound():
+    """Q = (25, -21, 0, 0, 0) everywhere, action 0, target 24: 1 + 0.1 * (25 + 1)."""
+    net = critics.init(jax.random.key(0), 1, NET, PLANES, 5).online
+    net = jax.tree.map(lambda x: jnp.zeros_like(x[0]), net)
+    net = nets.Net(net.trunk, nets.Linear(net.head.weight, jnp.array([25.0, -21.0, 0.0, 0.0, 0.0])))
+    before, _, (_, _, weight, _) = minibatch(0, size=4)
+    action, y = jnp.zeros(4, jnp.int32), jnp.full(4, 24.0)
+    loss, taken = critics.head_loss(net, before, action, y, weight, numbers())
+    assert float(loss) == pytest.approx(3.6, rel=1e-5) and taken.tolist() == [25.0] * 4
+    half = jnp.array([1.0, 1.0, 0.0, 0.0])
+    assert float(critics.head_loss(net, before, action, y, half, numbers())[0]) == pytest.approx(
+        1.8
+    )
+
+
 @pytest.mark.parametrize("double", [True, False])
 def test_the_loss_is_rlaxs_squared_error_for_every_head(double):
     rates = numbers(gamma=0.9, learning_rate=0.0)

@@ -97,10 +97,10 @@ def test_a_crash_at_every_touch_of_the_disk_is_survived(tmp_path):
             else:
                 break
         assert run(folder) == [], "a crash must never look like damage"
-        left = {
-            name: content for name, content in everything(folder).items() if ".part" not in name
-        }
-        assert left == wanted, f"after a crash at touch {countdown}"
+        left = everything(folder)
+        assert wanted.items() <= left.items(), f"after a crash at touch {countdown}"
+        # A crash in the last clean-up may leave an older checkpoint behind, whole and harmless.
+        assert all("000000002" in name or ".part" in name for name in set(left) - set(wanted))
     # Two appends a window, and per checkpoint two writes, two syncs, a rename; then a removal.
     assert crashes == 2 * WINDOWS + 5 * 3 + 1
 

@@ -23,6 +23,13 @@ GAMMA = 0.5
 
 def learnt(probe, steps: int = 6_000, **changes) -> np.ndarray:
     """Action values [observation, action] after training, averaged over two heads."""
+    state, _ = trained(probe, steps, **changes)
+    seen = nets.see(jnp.eye(3, dtype=jnp.uint8).reshape(3, 1, 1, 3))
+    return np.asarray(critics.values(state.critics.online, seen).mean(axis=0))
+
+
+def trained(probe, steps: int, **changes):
+    """The last state, and what the last window said."""
     settings = {"heads": 2, "gamma": GAMMA, "learning_rate": 3e-3, "batch": 32, "sync_every": 20}
     config = Config(
         method="task",
@@ -43,9 +50,8 @@ def learnt(probe, steps: int = 6_000, **changes) -> np.ndarray:
     state, _ = jax.jit(lambda *a: learner.warm_up(*a))(state, jnp.int32(0))
     window = jax.jit(lambda *a: learner.window(*a))
     for i in range(config.windows):
-        state, _ = window(state, jnp.int32(config.warmup + i * config.window))
-    seen = nets.see(jnp.eye(3, dtype=jnp.uint8).reshape(3, 1, 1, 3))
-    return np.asarray(critics.values(state.critics.online, seen).mean(axis=0))
+        state, said = window(state, jnp.int32(config.warmup + i * config.window))
+    return state, said
 
 
 def test_constant_reward_is_worth_r_over_one_minus_gamma():
@@ -66,9 +72,8 @@ def test_delayed_reward():
     np.testing.assert_allclose(q[0], GAMMA**2 * worth, atol=0.05)
 
 
-@pytest.mark.parametrize("double", [True, False])
-def test_value_that_depends_on_the_action(double):
-    q = learnt(Chosen, double=double)[0]
+def test_value_that_depends_on_the_action():
+    q = learnt(Chosen)[0]
     np.testing.assert_allclose(q, GAMMA / (1 - GAMMA) + (np.arange(5) == 2), atol=0.05)
 
 
@@ -80,6 +85,16 @@ def test_value_that_depends_on_both():
 
 def test_a_world_that_ends_is_worth_its_last_reward():
     np.testing.assert_allclose(learnt(Ends)[0], 1.0, atol=0.05)
+
+
+def test_a_world_that_has_ended_waits_and_teaches_nothing():
+    """Of four steps only the first counts: in the ring, in the task signal and in the score."""
+    state, said = trained(Ends, steps=1_000)
+    rows = state.ring.rows
+    np.testing.assert_array_equal(rows.idle[:400].reshape(-1, 4), [[False, True, True, True]] * 100)
+    np.testing.assert_array_equal(rows.task[:400].reshape(-1, 4), [[1.0, 0.0, 0.0, 0.0]] * 100)
+    assert rows.terminated[:400].all()
+    np.testing.assert_array_equal(said["episodes"]["outcome"].score, 1.0)
 
 
 def test_the_soft_bound_holds_values_down():

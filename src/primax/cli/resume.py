@@ -6,6 +6,7 @@ from pathlib import Path
 
 from primax.cli.common import plain_console, start_jax
 from primax.cli.train import in_folder, save_option
+from primax.errors import check_range
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -17,6 +18,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
+    check_range("--save-every", args.save_every, 0, 1e6)
     start_jax(_flags(args.dir))
     in_folder(plain_console(), args.dir, args.save_every, args.anyway)
 

@@ -28,6 +28,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
+    check_range("--save-every", args.save_every, 0, 1e6)
     config, seeds = prepare(args)
     console = plain_console()
     announce(console, config)
@@ -47,7 +48,6 @@ def save_option(parser: argparse.ArgumentParser) -> None:
 
 def in_folder(console: Console, folder: Path, every_s: float, anyway: bool = False) -> None:
     """Runs what a folder holds, to its end, and sums it up."""
-    check_range("--save-every", every_s, 0, 1e6)
     config, seeds = runs.read_config(folder)
     with Reporter(console, len(seeds)) as reporter:
         episodes = runs.proceed(folder, console.print, reporter, every_s, anyway)
