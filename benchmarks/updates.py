@@ -1,6 +1,7 @@
 """Milliseconds per learner update on the CPU, beside PyTorch's; docs/benchmarks.md says how."""
 
 import argparse
+import json
 import os
 import platform
 import shlex
@@ -23,7 +24,7 @@ from rich.table import Table
 from primax import critics as critic
 from primax import nets
 from primax.config import CriticsConfig, NetConfig
-from primax.runs import provenance, write_json
+from primax.provenance import provenance
 
 try:
     import torch
@@ -165,7 +166,8 @@ class TorchHead:
             y = reward + config.gamma * (1.0 - ended) * value
         q = self.online(before)
         taken = q.gather(1, action[:, None]).squeeze(1)
-        bound = config.q_penalty * functional.relu(q.abs() - config.q_max).square().mean()
+        over = functional.relu(q.abs() - config.q_max).square().sum(dim=1)
+        bound = config.q_penalty * over.mean()
         loss = functional.mse_loss(taken, y) + bound
         self.optimiser.zero_grad()
         loss.backward()
@@ -353,7 +355,7 @@ def main() -> None:
     result["cases"] = [measure(*case, args.seconds, args.rounds) for case in CASES]
     show(result["cases"])
     if args.out:
-        write_json(args.out, result)
+        args.out.write_text(json.dumps(result, indent=1) + "\n")
 
 
 if __name__ == "__main__":
