@@ -180,7 +180,10 @@ def test_stats_of_a_file(capsys, tmp_path):
         ("train task maze --save-every -1", "--save-every must be between 0"),
         ("watch maze --seed 9999999999999", "--seed must be between 0"),
         ("resume none", "none holds no run"),
-        ("train task maze --set critics.gama=1", "no field 'critics.gama'; did you mean gamma?"),
+        (
+            "train task maze --set critics.gama=1",
+            "no field 'critics.gama'; did you mean critics.gamma?",
+        ),
         ("train task maze --set critics.gamma=1", "critics.gamma must be between 0 and 0.999999"),
         ("train task maze --set critics=1", "critics is a group; set one of critics.heads"),
         (

@@ -16,8 +16,9 @@ import pytest
 from primax import folder as disk
 from primax import runs, training
 from primax.cli import main
-from primax.methods import configure
+from primax.methods import build, configure
 
+SMOKE = ["train", "task", "maze", "--preset", "smoke", "--seeds", "2", "--save-every", "0"]
 ARGS = ["task", "maze", "--preset", "smoke", "--seeds", "2", "--steps", "15000"]
 
 
@@ -128,6 +129,21 @@ def test_ctrl_c_saves_and_says_how_to_go_on(environment, whole, tmp_path):
     assert json.loads((folder / "manifest.json").read_text())["recomputed_steps"] == 0
 
 
+def test_sigterm_is_ctrl_c(environment, tmp_path):
+    folder = tmp_path / "run"
+    process = subprocess.Popen(
+        command("train", *ARGS, "--out", folder),
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    while not (folder / "windows.csv").exists():
+        assert process.poll() is None
+        time.sleep(0.002)
+    process.terminate()
+    assert process.wait(timeout=60) == 1 and disk.load(folder)[0] is not None
+
+
 def test_resuming_a_finished_run_does_nothing(environment, whole):
     before = {path: path.stat().st_mtime_ns for path in whole.rglob("*") if path.name != "lock"}
     assert "is finished" in primax(environment, "resume", whole)
@@ -171,8 +187,7 @@ def test_a_full_disk_keeps_what_was_saved(here, capsys, tmp_path, monkeypatch):
         real(path, rows)
 
     monkeypatch.setattr(disk, "append", append)
-    args = ["train", "task", "maze", "--preset", "smoke", "--seeds", "2", "--save-every", "0"]
-    said = refused(capsys, 1, *args, "--out", folder)
+    said = refused(capsys, 1, *SMOKE, "--out", folder)
     assert "No space left on device" in said and "goes on from it" in said
     monkeypatch.undo()
     assert disk.load(folder)[0] is not None
@@ -180,16 +195,95 @@ def test_a_full_disk_keeps_what_was_saved(here, capsys, tmp_path, monkeypatch):
 
 def test_a_run_made_elsewhere_is_refused_unless_told(here, capsys, tmp_path, monkeypatch):
     folder = tmp_path / "run"
-    args = ["train", "task", "maze", "--preset", "smoke", "--seeds", "2", "--save-every", "0"]
-    with monkeypatch.context() as patch:
-        patch.setattr(runs, "check_finite", stop_at(1_500))
-        with pytest.raises(StopError):
-            main([*args, "--out", str(folder)])
+    started(folder, monkeypatch)
     with monkeypatch.context() as patch:
         patch.setattr("primax.runs.provenance", elsewhere(runs.provenance()))
         said = refused(capsys, 2, "resume", folder)
         assert "jax was" in said and "is '9.9'" in said and "--anyway" in said
         assert main(["resume", str(folder), "--anyway"]) == 0
+
+
+def started(folder, monkeypatch) -> None:
+    """A run that was stopped by force with checkpoints at 1,000 and 1,500 steps."""
+    with monkeypatch.context() as patch:
+        patch.setattr(runs, "check_finite", stop_at(1_500))
+        with pytest.raises(StopError):
+            main([*SMOKE, "--out", str(folder)])
+
+
+def damage(path) -> None:
+    path.write_bytes(path.read_bytes()[:1000])
+
+
+def test_damaged_checkpoints_do_not_pass_for_the_newest(here, capsys, tmp_path, monkeypatch):
+    """Those of the resumed run have lower numbers, and are kept."""
+    folder = tmp_path / "run"
+    started(folder, monkeypatch)
+    damage(folder / "checkpoints" / "000001500" / "state.npz")
+    assert main(["resume", str(folder), "--save-every", "0"]) == 0
+    said = capsys.readouterr().out.replace("\n", "")
+    assert "000001500/state.npz is damaged" in said and "going on from step 1,000" in said
+    checkpoint, damaged = disk.load(folder)
+    assert checkpoint is not None and checkpoint.clock == 2_000 and damaged == []
+
+
+def test_without_a_usable_checkpoint_it_begins_again_only_when_told(
+    here, capsys, tmp_path, monkeypatch
+):
+    folder = tmp_path / "run"
+    started(folder, monkeypatch)
+    table = folder / "episodes.csv"
+    table.write_bytes(table.read_bytes().replace(b",100,", b",101,"))
+    before = table.read_bytes()
+    assert "no usable checkpoint" in refused(capsys, 2, "resume", folder)
+    assert table.read_bytes() == before
+    assert main(["resume", str(folder), "--restart"]) == 0
+    assert "starting at step 0" in capsys.readouterr().out
+    assert b",101," not in table.read_bytes()
+
+
+def test_a_changed_configuration_is_refused(here, capsys, tmp_path, monkeypatch):
+    folder = tmp_path / "run"
+    started(folder, monkeypatch)
+    path = folder / "config.json"
+    path.write_text(path.read_text().replace("0.0003", "0.001"))
+    assert "was changed since" in refused(capsys, 2, "resume", folder)
+
+
+def test_the_manifest_keeps_every_part(here, tmp_path, monkeypatch):
+    folder = tmp_path / "run"
+    started(folder, monkeypatch)
+    assert main(["resume", str(folder)]) == 0
+    parts = json.loads((folder / "manifest.json").read_text())["parts"]
+    assert [part["from_step"] for part in parts] == [0, 1_500]
+    assert "run_s" in parts[1]
+
+
+def test_spoilt_files_are_refused_in_one_line(here, capsys, tmp_path, monkeypatch):
+    folder = tmp_path / "run"
+    started(folder, monkeypatch)
+    assert "holds a run: primax resume" in refused(capsys, 2, *SMOKE, "--out", folder)
+    (folder / "manifest.json").write_text("[1]")
+    assert "manifest.json is damaged" in refused(capsys, 2, "resume", folder)
+    (folder / "manifest.json").unlink()
+    assert main(["resume", str(folder)]) == 0
+    capsys.readouterr()
+    (folder / "episodes.csv").unlink()
+    assert "episodes.csv is not the table" in refused(capsys, 2, "resume", folder)
+    (folder / "lock").unlink()
+    (folder / "lock").mkdir()
+    assert "cannot lock" in refused(capsys, 2, "resume", folder)
+
+
+def test_a_run_carries_its_map(here, tmp_path, monkeypatch):
+    path = tmp_path / "m.txt"
+    path.write_text("\n".join(["S.....", *["......"] * 4, ".....F"]))
+    monkeypatch.chdir(tmp_path)
+    config = configure("task", "maze", "smoke", {"world.layout": "m.txt"})
+    path.unlink()
+    runs.create(tmp_path / "run", config, (0,))
+    again, _ = runs.read_config(tmp_path / "run")
+    assert build(again)[0].goal == 35
 
 
 def elsewhere(now: dict):
@@ -229,8 +323,7 @@ def test_a_diverging_run_stops_and_keeps_its_last_good_checkpoint(
         return table | {"loss": table["loss"] * np.inf} if table and clock > 1_000 else table
 
     monkeypatch.setattr(training, "window_rows", poisoned)
-    args = ["train", "task", "maze", "--preset", "smoke", "--seeds", "2", "--save-every", "0"]
-    said = refused(capsys, 1, *args, "--out", tmp_path / "run")
+    said = refused(capsys, 1, *SMOKE, "--out", tmp_path / "run")
     assert "loss of seed 0 is" in said and "1,500" in said
     checkpoint, _ = disk.load(tmp_path / "run")
     assert checkpoint is not None and checkpoint.clock == 1_000

@@ -91,14 +91,33 @@ def save(folder: Path, clock: int, state: bytes, about: dict[str, Any]) -> None:
 
 
 def load(folder: Path) -> tuple[Checkpoint | None, list[str]]:
-    """The newest checkpoint that verifies, and what is wrong with newer ones."""
-    damaged = []
+    """The newest checkpoint that verifies, and what is wrong with newer ones.
+
+    Those are renamed where an older one serves: by their number they would pass for the newest.
+    """
+    damaged: dict[Path, str] = {}
     for place in _places(folder):
         try:
-            return _verified(folder, place), damaged
+            checkpoint = _verified(folder, place)
         except DamagedError as error:
-            damaged.append(str(error))
-    return None, damaged
+            damaged[place] = str(error)
+            continue
+        for bad in damaged:
+            os.replace(bad, _unused(bad.with_name(f"{bad.name}.damaged")))
+        return checkpoint, list(damaged.values())
+    return None, list(damaged.values())
+
+
+def _unused(path: Path) -> Path:
+    return path if not path.exists() else _unused(path.with_name(f"{path.name}.damaged"))
+
+
+def clear(folder: Path) -> None:
+    """Removes tables and checkpoints: the run is to begin again."""
+    for name in TABLES:
+        (folder / name).unlink(missing_ok=True)
+    if (folder / "checkpoints").is_dir():
+        shutil.rmtree(folder / "checkpoints")
 
 
 def rewind(folder: Path, checkpoint: Checkpoint) -> int:
@@ -151,7 +170,11 @@ def _length_and_hash(path: Path, length: int | None = None) -> list[Any]:
 @contextmanager
 def locked(folder: Path) -> Generator[None]:
     """Holds the folder for this process; the system lets go when the process ends, however it ends."""
-    with (folder / "lock").open("a") as file:
+    try:
+        file = (folder / "lock").open("a")
+    except OSError as error:
+        raise InputError(f"cannot lock {folder}: {error.strerror}") from error
+    with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

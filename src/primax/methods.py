@@ -1,7 +1,7 @@
 """The methods by name: a reward, and the settings the learner has under it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from primax.config import Config, CriticsConfig, ExploreConfig
 from primax.errors import InputError, check_range, lookup
@@ -9,6 +9,7 @@ from primax.rewards.base import Reward, Spec
 from primax.rewards.task import Nothing, Task
 from primax.settings import override
 from primax.worlds import ACTIONS, WORLDS, World
+from primax.worlds.layouts import read
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,11 @@ def configure(
     if "method" in (settings or {}):
         raise InputError("method is what the run is called for, not a field to set")
     # All at once, so that fields which must fit each other can be changed together.
-    return override(config, changes | (settings or {}))
+    config = override(config, changes | (settings or {}))
+    if hasattr(config.world, "layout"):
+        # The map itself, so that a run does not depend on a file that may change.
+        config = replace(config, world=replace(config.world, layout=read(config.world.layout)))
+    return config
 
 
 MOST_SEEDS = 10_000

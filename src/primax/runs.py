@@ -1,12 +1,13 @@
 """A training run that lives in a folder: it can be killed at any moment and taken up again."""
 
 import csv
+import hashlib
 import io
 import json
 import signal
 import sys
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -31,6 +32,8 @@ def create(folder: Path, config: Config, seeds: tuple[int, ...]) -> None:
     """Makes the folder and puts the configuration on the disk, before anything costs time."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        if (folder / "config.json").exists():
+            raise InputError(f"{folder} holds a run: primax resume {folder} goes on with it")
         if any(folder.iterdir()):
             raise InputError(f"{folder} is not empty: choose another --out, or remove it")
         disk.write_whole(folder / "config.json", _json(as_json(config, seeds)))
@@ -67,40 +70,56 @@ def proceed(
     say: Say,
     on_window: Callable[[training.Progress], None],
     every_s: float = 60.0,
-    anyway: bool = False,
+    allow: frozenset[str] = frozenset(),
 ) -> training.Table:
-    """Starts the run in a folder, or takes it up where it stopped; returns its episodes."""
+    """Starts the run in a folder, or takes it up where it stopped; returns its episodes.
+
+    `allow` may name `anyway` (go on although the machine differs) and `restart` (begin again).
+    """
     config, seeds = read_config(folder)
-    with disk.locked(folder), _disk_errors(folder):
+    with disk.locked(folder):
         manifest = _manifest(folder)
-        if "finished" not in manifest:
-            start = _recover(folder, config, seeds, manifest, say, anyway)
-            _work(folder, config, seeds, start, manifest, (say, on_window, every_s))
-        else:
+        if "finished" in manifest:
             say(f"{folder} is finished")
+            return read_table(folder / "episodes.csv")
+        with _disk_errors(folder):
+            start = _recover(folder, (config, seeds), manifest, say, allow)
+            _work(folder, config, seeds, start, manifest, (say, on_window, every_s))
         return read_table(folder / "episodes.csv")
 
 
 def _recover(
-    folder: Path, config: Config, seeds: tuple[int, ...], manifest: dict, say: Say, anyway: bool
-):
+    folder: Path,
+    what: tuple[Config, tuple[int, ...]],
+    manifest: dict,
+    say: Say,
+    allow: frozenset[str],
+) -> tuple[Any, int] | None:
     """The state and clock to go on from; None at the beginning. Cuts the tables back to there."""
     reached = _reached(folder)
     checkpoint, damaged = disk.load(folder)
-    for what in damaged:
-        say(f"damaged checkpoint left aside: {what}")
+    for reason in damaged:
+        say(f"a checkpoint cannot be used: {reason}")
     if checkpoint is None:
-        for name in disk.TABLES:
-            (folder / name).unlink(missing_ok=True)
+        if damaged and "restart" not in allow:
+            raise InputError(f"{folder} has no usable checkpoint; resume --restart begins it again")
+        disk.clear(folder)
+        say("starting at step 0")
         clock, start = 0, None
     else:
-        _same_machine(checkpoint.about["provenance"], anyway)
+        if checkpoint.about["config"] != _config_hash(folder):
+            raise InputError(f"{folder / 'config.json'} was changed since the last checkpoint")
+        _same_machine(checkpoint.about["provenance"], "anyway" in allow)
         disk.rewind(folder, checkpoint)
-        state = snapshot.restore(checkpoint.state, training.state_like(config, seeds))
+        state = snapshot.restore(checkpoint.state, training.state_like(*what))
         clock, start = checkpoint.clock, (state, checkpoint.clock)
         say(f"going on from step {clock:,}")
     manifest["recomputed_steps"] = manifest.get("recomputed_steps", 0) + max(0, reached - clock)
     return start
+
+
+def _config_hash(folder: Path) -> str:
+    return hashlib.sha256((folder / "config.json").read_bytes()).hexdigest()
 
 
 def _same_machine(then: dict[str, Any], anyway: bool) -> None:
@@ -120,37 +139,48 @@ def _same_machine(then: dict[str, Any], anyway: bool) -> None:
 def _work(
     folder: Path, config: Config, seeds: tuple[int, ...], start: Any, manifest: dict, how: tuple
 ) -> None:
-    """Compiles, then runs window by window: rows first, then now and then a checkpoint."""
+    """Compiles and runs, keeping account in the manifest of every part a run was made in."""
     say, on_window, every_s = how
-    manifest |= {"command": " ".join(["primax", *sys.argv[1:]]), **provenance(), "started": _now()}
+    part: dict[str, Any] = {"command": " ".join(["primax", *sys.argv[1:]]), "started": _now()}
+    part["from_step"] = start[1] if start else 0
+    manifest.setdefault("parts", []).append(part)
+    manifest |= provenance()
     disk.write_whole(folder / "manifest.json", _json(manifest))
     say(f"compiling for {len(seeds)} seeds on {jax.devices()[0].device_kind} …")
     program = training.compile_program(config, seeds)
     state_mb, temporary_mb = (size / 1e6 for size in program.memory.values())
     sizes = f"{state_mb:.1f} MB of state a seed, {temporary_mb:.0f} MB of temporaries"
     say(f"compiled in {program.compile_s:.1f} s; {sizes}")
-    began = saved = time.monotonic()
-    with _interrupts() as is_stopped:
-        for state, progress in training.steps(config, seeds, program, start):
+    began = time.monotonic()
+    _windows(folder, training.steps(config, seeds, program, start), on_window, every_s)
+    part |= {"compile_s": round(program.compile_s, 2), "run_s": round(time.monotonic() - began, 2)}
+    manifest |= {"steps": config.total_steps, "seeds": len(seeds), "memory": program.memory}
+    disk.write_whole(folder / "manifest.json", _json(manifest | {"finished": _now()}))
+
+
+def _windows(
+    folder: Path,
+    steps: Iterable[tuple[Any, training.Progress]],
+    on_window: Callable[[training.Progress], None],
+    every_s: float,
+) -> None:
+    """Puts every window on the disk: rows first, then now and then a checkpoint."""
+    about = {"provenance": provenance(), "config": _config_hash(folder)}
+    saved = time.monotonic()
+    with _interrupts() as is_asked:
+        for state, progress in steps:
             check_finite(folder, progress)
             for name, table in zip(disk.TABLES, (progress.episodes, progress.window), strict=True):
                 if table:
                     disk.append(folder / name, csv_rows(table, not (folder / name).exists()))
             on_window(progress)
-            is_last = progress.clock == progress.total
-            if is_last or is_stopped() or time.monotonic() - saved >= every_s:
-                disk.save(
-                    folder, progress.clock, snapshot.dump(state), {"provenance": provenance()}
-                )
+            is_last, is_stopped = progress.clock == progress.total, is_asked()
+            if is_last or is_stopped or time.monotonic() - saved >= every_s:
+                disk.save(folder, progress.clock, snapshot.dump(state), about)
                 saved = time.monotonic()
-            if is_stopped() and not is_last:
-                raise RunError(
-                    f"stopped at step {progress.clock:,}; primax resume {folder} goes on"
-                )
-    manifest |= {"finished": _now(), "compile_s": round(program.compile_s, 2)}
-    manifest |= {"run_s": round(time.monotonic() - began, 2), "memory": program.memory}
-    manifest |= {"steps": config.total_steps, "seeds": len(seeds)}
-    disk.write_whole(folder / "manifest.json", _json(manifest))
+            if is_stopped and not is_last:
+                stopped = f"stopped at step {progress.clock:,}"
+                raise RunError(f"{stopped}; primax resume {folder} goes on")
 
 
 def check_finite(folder: Path, progress: training.Progress) -> None:
@@ -167,20 +197,24 @@ def check_finite(folder: Path, progress: training.Progress) -> None:
 
 @contextmanager
 def _interrupts() -> Generator[Callable[[], bool]]:
-    """Turns Ctrl-C into a question to be asked between windows."""
+    """Turns Ctrl-C, and the signal a scheduler sends, into a question asked between windows."""
     asked = []
-    before = signal.signal(signal.SIGINT, lambda *_: asked.append(True))
+    kinds = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(kind, lambda *_: asked.append(True)) for kind in kinds]
     try:
         yield lambda: bool(asked)
     finally:
-        signal.signal(signal.SIGINT, before)
+        for kind, handler in zip(kinds, before, strict=True):
+            signal.signal(kind, handler)
 
 
 @contextmanager
 def _disk_errors(folder: Path) -> Generator[None]:
-    """A full or failing disk, in one line."""
+    """A full or failing disk, or Ctrl-C while compiling, in one line."""
     try:
         yield
+    except KeyboardInterrupt:
+        raise RunError(f"stopped; primax resume {folder} goes on") from None
     except OSError as error:
         kept = f"what was saved in {folder} is intact; primax resume {folder} goes on from it"
         raise RunError(f"cannot write: {error.strerror or error}; {kept}") from error
@@ -189,8 +223,8 @@ def _disk_errors(folder: Path) -> Generator[None]:
 def _manifest(folder: Path) -> dict[str, Any]:
     path = folder / "manifest.json"
     try:
-        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    except ValueError as error:
+        return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
+    except (ValueError, TypeError) as error:
         raise InputError(
             f"{path} is damaged: remove it to resume from the newest checkpoint"
         ) from error
@@ -223,13 +257,16 @@ def _texts(column: np.ndarray) -> list[str]:
 
 def read_table(path: Path) -> training.Table:
     """A table as columns of numbers."""
-    with path.open(newline="", encoding="utf-8") as file:
-        header, *rows = csv.reader(file)
-    columns = zip(*rows, strict=True)
-    return {
-        name: np.array([float(value or "nan") for value in column])
-        for name, column in zip(header, columns, strict=True)
-    }
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            header, *rows = csv.reader(file)
+        columns = zip(*rows, strict=True)
+        return {
+            name: np.array([float(value or "nan") for value in column])
+            for name, column in zip(header, columns, strict=True)
+        }
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} is not the table a run writes: {error}") from error
 
 
 def _json(content: dict[str, Any]) -> bytes:

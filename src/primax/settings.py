@@ -50,7 +50,8 @@ def _insert(config: Any, changes: dict, path: list[str], name: str, text: str) -
     head, *rest = path
     known = [field.name for field in dataclasses.fields(config)]
     if head not in known:
-        raise InputError(f"no field {name!r}{hint(head, known)}")
+        group = name.removesuffix(".".join(path))
+        raise InputError(f"no field {name!r}{hint(name, [group + field for field in known])}")
     value = getattr(config, head)
     if rest and dataclasses.is_dataclass(value):
         _insert(value, changes.setdefault(head, {}), rest, name, text)

@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+import io
 import sys
 from typing import NoReturn
 
@@ -65,6 +66,9 @@ def run(argv: list[str]) -> int:
 
 def main(argv: list[str] | None = None) -> int:
     """The entry point: exit status 2 and one line for wrong input."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without ε shows ?, and goes on
     try:
         return run(sys.argv[1:] if argv is None else argv)
     except InputError as error:

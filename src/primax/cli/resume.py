@@ -4,7 +4,7 @@ import argparse
 import json
 from pathlib import Path
 
-from primax.cli.common import plain_console, start_jax
+from primax.cli.common import SAME_BITS, plain_console, start_jax
 from primax.cli.train import in_folder, save_option
 from primax.errors import check_range
 
@@ -15,12 +15,16 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--anyway", action="store_true", help="go on although version, device or flags differ"
     )
+    parser.add_argument(
+        "--restart", action="store_true", help="begin again where no checkpoint can be used"
+    )
 
 
 def run(args: argparse.Namespace) -> None:
     check_range("--save-every", args.save_every, 0, 1e6)
     start_jax(_flags(args.dir))
-    in_folder(plain_console(), args.dir, args.save_every, args.anyway)
+    allow = frozenset(name for name in ("anyway", "restart") if getattr(args, name))
+    in_folder(plain_console(), args.dir, args.save_every, allow)
 
 
 def _flags(folder: Path) -> str:
@@ -28,5 +32,5 @@ def _flags(folder: Path) -> str:
     path = folder / "manifest.json"
     try:
         return json.loads(path.read_text(encoding="utf-8"))["flags"]
-    except (OSError, ValueError, KeyError):
-        return ""
+    except (OSError, ValueError, KeyError, TypeError):
+        return " ".join(SAME_BITS)

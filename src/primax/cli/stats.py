@@ -49,9 +49,9 @@ def _comparisons(rows: list[stats.ComparisonRow]) -> Table:
         "difference",
         "95% interval",
         "d",
-        "P(first better)",
-        "Wilcoxon",
-        "Mann-Whitney",
+        "PoI",
+        "p W",
+        "p U",
     )
     for row in rows:
         found = row.result

@@ -46,11 +46,13 @@ def save_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def in_folder(console: Console, folder: Path, every_s: float, anyway: bool = False) -> None:
+def in_folder(
+    console: Console, folder: Path, every_s: float, allow: frozenset[str] = frozenset()
+) -> None:
     """Runs what a folder holds, to its end, and sums it up."""
     config, seeds = runs.read_config(folder)
     with Reporter(console, len(seeds)) as reporter:
-        episodes = runs.proceed(folder, console.print, reporter, every_s, anyway)
+        episodes = runs.proceed(folder, console.print, reporter, every_s, allow)
     console.print(summary(config, episodes, len(seeds)))
     console.print(f"tables in {folder}")
 

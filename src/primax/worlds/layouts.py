@@ -140,13 +140,16 @@ def load(layout: str, size: int, flag: bool) -> Layout:
     if "\n" in layout:
         return parse(layout, flag)
     if layout.endswith(".txt"):
-        return parse(_read(Path(layout)), flag)
+        return parse(read(layout), flag)
     return parse(lookup("layout", layout, MAZE_LAYOUTS if flag else OPEN_LAYOUTS)(size), flag)
 
 
-def _read(path: Path) -> str:
+def read(layout: str) -> str:
+    """A file's map; a map or a layout's name as it is."""
+    if not layout.endswith(".txt"):
+        return layout
     try:
-        return path.read_text(encoding="utf-8")
+        return Path(layout).read_text(encoding="utf-8").strip("\n") + "\n"
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a text file"
-        raise InputError(f"cannot read layout {path}: {reason}") from error
+        raise InputError(f"cannot read layout {layout}: {reason}") from error
