@@ -81,7 +81,8 @@ def test_train_writes_tables_anyone_can_read(capsys, tmp_path):
     config = json.loads((tmp_path / "run/config.json").read_text())
     assert config["world"]["name"] == "maze" and config["seeds"] == [0, 1]
     manifest = json.loads((tmp_path / "run/manifest.json").read_text())
-    assert {"command", "commit", "jax", "device", "flags", "compile_s", "run_s"} <= set(manifest)
+    assert {"commit", "jax", "device", "flags", "finished", "steps"} <= set(manifest)
+    assert {"command", "started", "from_step", "compile_s", "run_s"} == set(manifest["parts"][0])
     assert "--xla_gpu_deterministic_ops=true" in manifest["flags"]
     with (tmp_path / "run/episodes.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -233,7 +234,9 @@ def test_names_with_brackets_are_printed_as_they_are(capsys, tmp_path):
 
 
 def test_two_wings_are_judged_on_the_sides_their_seeds_have(capsys):
-    assert "sweep 0.500" in primax(capsys, "train", "random", "two_wings", *SMOKE)
+    """0.52 with the left wing noisy, 0.48 with the right: two of three seeds have the left."""
+    args = ["train", "random", "two_wings", "--preset", "smoke", "--seeds", "3"]
+    assert "sweep 0.507" in primax(capsys, *args)
 
 
 def test_a_folder_in_use_is_not_overwritten(capsys, tmp_path):

@@ -148,9 +148,7 @@ def _work(
     disk.write_whole(folder / "manifest.json", _json(manifest))
     say(f"compiling for {len(seeds)} seeds on {jax.devices()[0].device_kind} …")
     program = training.compile_program(config, seeds)
-    state_mb, temporary_mb = (size / 1e6 for size in program.memory.values())
-    sizes = f"{state_mb:.1f} MB of state a seed, {temporary_mb:.0f} MB of temporaries"
-    say(f"compiled in {program.compile_s:.1f} s; {sizes}")
+    say(program.said)
     began = time.monotonic()
     _windows(folder, training.steps(config, seeds, program, start), on_window, every_s)
     part |= {"compile_s": round(program.compile_s, 2), "run_s": round(time.monotonic() - began, 2)}

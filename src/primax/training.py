@@ -27,6 +27,13 @@ class Program:
     compile_s: float
     memory: dict[str, int]
 
+    @property
+    def said(self) -> str:
+        """What compiling took and what running will, for people."""
+        state, temporary = (size / 1e6 for size in self.memory.values())
+        sizes = f"{state:.1f} MB of state a seed, {temporary:.0f} MB of temporaries"
+        return f"compiled in {self.compile_s:.1f} s; {sizes}"
+
 
 @dataclass(frozen=True)
 class Progress:

@@ -68,9 +68,7 @@ def execute(console: Console, config: Config, seeds: tuple[int, ...]) -> trainin
     """Compiles and trains, telling a person how it goes."""
     console.print(f"compiling for {len(seeds)} seeds on {jax.devices()[0].device_kind} …")
     program = training.compile_program(config, seeds)
-    state, temporary = (size / 1e6 for size in program.memory.values())
-    sizes = f"{state:.1f} MB of state a seed, {temporary:.0f} MB of temporaries"
-    console.print(f"compiled in {program.compile_s:.1f} s; {sizes}")
+    console.print(program.said)
     with Reporter(console, len(seeds)) as reporter:
         return training.run(config, seeds, reporter, program)
 
@@ -92,9 +90,12 @@ def summary(config: Config, episodes: training.Table, num_seeds: int) -> Table:
 def references(config: Config, seeds: np.ndarray) -> str:
     """What policies that learn nothing score on average over these seeds' worlds, for scale."""
     world, _ = build(config)
+    worlds = [world.for_seed(int(seed)) for seed in seeds]
+    if worlds[0] is world:  # the same for every seed
+        worlds = [world]
     known = []
     for policy in ("random", "sweep"):
-        scores = [expected_score(world.for_seed(int(seed)), policy) for seed in seeds[:2]]
+        scores = [expected_score(world, policy) for world in worlds]
         if None not in scores:
             known.append(f"{policy} {np.mean(np.array(scores, float)):.3f}")
     return f"for scale, by exact computation: {', '.join(known)}" if known else ""
