@@ -22,8 +22,8 @@ from load import Load
 
 from primax.config import Config, CriticsConfig, NetConfig
 from primax.learner import Learner
-from primax.rewards.base import Spec
-from primax.rewards.task import Task
+from primax.methods import spec
+from primax.rewards.task import NoOptions, Task
 from primax.worlds import make_world
 
 
@@ -33,9 +33,10 @@ def measure(case: str, world_name: str, windows: int) -> dict:
     heads = 5 if method == "load" else 1
     precision = rest[0] if rest else "default"
     net = NetConfig(precision=precision)
-    config = Config(method, world.config, net=net, critics=CriticsConfig(heads=heads))
-    spec = Spec(world.planes, 5, world.num_keys * 5, world.horizon, net)
-    learner = Learner(config, world, {"load": Load, "task": Task}[method](spec))
+    critics = CriticsConfig(heads=heads)
+    config = Config(method, world.config, NoOptions(), net=net, critics=critics)
+    reward = {"load": Load, "task": Task}[method]
+    learner = Learner(config, world, reward(spec(world, config), config.reward))
     with jax.default_matmul_precision("highest" if precision == "highest" else None):
         start = time.perf_counter()
         init = jax.jit(jax.vmap(learner.init, in_axes=(None, 0)))

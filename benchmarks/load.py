@@ -11,9 +11,10 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from primax import nets
-from primax.critics import adam_start, adam_step
+from primax.optim import adam_start, adam_step
 from primax.replay import Batch
 from primax.rewards.base import Recent, Reward, Spec
+from primax.rewards.task import NoOptions
 
 HEADS, QUANTILES, BOUND, PRIOR = 5, 11, 2.0, 2.0
 
@@ -27,6 +28,7 @@ class LoadState(eqx.Module):
 
 class Load(Reward[LoadState]):
     spec: Spec
+    config: NoOptions = eqx.field(static=True)
 
     def init(self, key: PRNGKeyArray) -> LoadState:
         def one(key: PRNGKeyArray) -> nets.Net:
@@ -37,8 +39,8 @@ class Load(Reward[LoadState]):
         optimiser = jax.vmap(adam_start)(online)
         return LoadState(online, jax.tree.map(jnp.copy, online), prior, optimiser)
 
-    def refresh(self, state: LoadState, recent: Recent, key: PRNGKeyArray) -> LoadState:
-        return LoadState(state.online, state.online, state.prior, state.optimiser)
+    def refresh(self, state: LoadState, recent: Recent, key: PRNGKeyArray):
+        return LoadState(state.online, state.online, state.prior, state.optimiser), {}
 
     def score(self, state: LoadState, batch: Batch) -> Float[Array, " batch"]:
         return batch.task

@@ -7,7 +7,7 @@ import optax
 import pytest
 import rlax
 
-from primax import critics, nets
+from primax import critics, nets, optim
 from primax.config import CriticsConfig, NetConfig
 
 PLANES = (2, 3, 3)
@@ -131,7 +131,7 @@ def test_adam_step_is_optax_with_the_clip():
         scaled = jax.tree.map(lambda g, i=i: g / 10**i, grads)
         updates, reference = optimiser.update(scaled, reference)
         theirs = optax.apply_updates(theirs, updates)
-        ours, state = critics.adam_step(
+        ours, state = optim.adam_step(
             ours, scaled, state, learning_rate=jnp.float32(3e-4), grad_clip=jnp.float32(10)
         )
     for a, b in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):

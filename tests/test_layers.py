@@ -8,7 +8,7 @@ LAYERS = [
     {"errors"},
     {"settings", "folder", "snapshot"},
     {"config", "stats", "worlds"},
-    {"nets", "replay"},
+    {"nets", "replay", "optim", "metrics"},
     {"rewards", "critics"},
     {"methods", "learner"},
     {"training"},

@@ -11,9 +11,8 @@ from probes import Both, Chosen, Constant, Delayed, Ends, ProbeConfig, Seen
 from primax import critics, nets
 from primax.config import Config, CriticsConfig, ExploreConfig, NetConfig
 from primax.learner import Learner
-from primax.methods import build, configure
-from primax.rewards.base import Spec
-from primax.rewards.task import Task
+from primax.methods import build, configure, spec
+from primax.rewards.task import NoOptions, Task
 from primax.training import compile_program, measures, run, train
 from primax.worlds import make_world
 from primax.worlds.exact import expected_score
@@ -34,6 +33,7 @@ def trained(probe, steps: int, **changes):
     config = Config(
         method="task",
         world=ProbeConfig(),
+        reward=NoOptions(),
         steps=steps,
         window=1_000,
         warmup=100,
@@ -44,8 +44,7 @@ def trained(probe, steps: int, **changes):
         explore=ExploreConfig(start=1.0, end=1.0),
     )
     world = probe()
-    spec = Spec(world.planes, 5, world.num_keys * 5, world.horizon, config.net)
-    learner = Learner(config, world, Task(spec))
+    learner = Learner(config, world, Task(spec(world, config), config.reward))
     state = jax.jit(lambda *a: learner.init(*a))(jax.random.key(0), jnp.int32(0))
     state, _ = jax.jit(lambda *a: learner.warm_up(*a))(state, jnp.int32(0))
     window = jax.jit(lambda *a: learner.window(*a))

@@ -25,6 +25,7 @@ def row(number: int) -> replay.Row:
         jnp.uint8(number % 5),
         jnp.float32(number),
         jnp.int32(10 * number),
+        jnp.int32(20 * number),
         jnp.bool_(number % 3 == 0),
         jnp.bool_(number % 7 == 0),
     )

@@ -94,6 +94,8 @@ class Config:
     """Which reward drives the learner."""
     world: Any
     """The world's options."""
+    reward: Any
+    """The reward's options."""
     steps: int = 250_000
     """Environment steps a seed takes, warm-up included."""
     window: int = 1_000
@@ -135,6 +137,8 @@ class Config:
             raise InputError(f"warmup ({self.warmup}) must be shorter than replay ({self.replay})")
         if self.recent >= self.replay:
             raise InputError(f"recent ({self.recent}) must be shorter than replay ({self.replay})")
+        if hasattr(self.reward, "check_fits"):
+            self.reward.check_fits(self)
 
     @staticmethod
     def _multiple(name: str, value: int, of: str, unit: int) -> None:

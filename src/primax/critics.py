@@ -5,11 +5,11 @@ from functools import partial
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import optax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from primax import nets
 from primax.config import CriticsConfig, NetConfig
+from primax.optim import adam_start, adam_step
 
 Patches = Float[Array, "batch rows cols nine_c"]
 
@@ -118,27 +118,6 @@ def update(
         "q_target_abs_max": jnp.max(jnp.abs(q_after)),
     }
     return Critics(online, critics.target, optimiser), metrics
-
-
-def adam_start(params: PyTree) -> PyTree:
-    """Adam's state before the first step."""
-    return optax.scale_by_adam().init(params)
-
-
-def adam_step(
-    params: PyTree,
-    grads: PyTree,
-    state: PyTree,
-    *,
-    learning_rate: Float[Array, ""],
-    grad_clip: Float[Array, ""],
-) -> tuple[PyTree, PyTree]:
-    """One network's step of Adam on its gradient, clipped by its global norm."""
-    norm = optax.tree.norm(grads)
-    scale = jnp.where(norm > grad_clip, grad_clip / norm, 1.0)
-    grads = jax.tree.map(lambda g: g * scale, grads)
-    steps, state = optax.scale_by_adam().update(grads, state)
-    return jax.tree.map(lambda p, s: p - learning_rate * s, params, steps), state
 
 
 def sync(critics: Critics, is_due: Bool[Array, ""]) -> Critics:

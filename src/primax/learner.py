@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, UInt8
 
 from primax import critics as critic
-from primax import nets, replay
+from primax import metrics, nets, replay
 from primax.config import Config
 from primax.rewards.base import Recent, Reward, Step
 from primax.worlds import ACTIONS, World, tally
@@ -55,7 +55,8 @@ class Learner(eqx.Module):
         obs = world.observe(first)
         reward, memo = self.reward.begin(self.reward.init(k_reward), obs, k_begin)
         slot = replay.Slot(replay.pack(obs), memo)
-        row = _row(jnp.int32(0), jnp.float32(0), jnp.int32(0), jnp.bool_(False), jnp.bool_(False))
+        zero, never = jnp.int32(0), jnp.bool_(False)
+        row = _row(zero, jnp.float32(0), (zero, zero), never, never)
         return State(
             seed=seed,
             key=key,
@@ -89,21 +90,63 @@ class Learner(eqx.Module):
     def window(self, state: State, clock: Clock) -> tuple[State, dict[str, Any]]:
         """Freezes the reward, then acts and learns for a window."""
         config = self.config
-        age = jnp.arange(config.recent, 0, -1)
-        rows = replay.read(state.ring, clock, age, self.reward.spec.planes)
+        recent = self._recent(state, clock)
         k_refresh = _stream(state.key, REFRESH, clock)
-        reward = self.reward.refresh(state.reward, Recent(rows, age <= clock), k_refresh)
+        reward, said = self.reward.refresh(state.reward, recent, k_refresh)
         state = replace(state, reward=reward)
+        maps = self.reward.maps(reward, recent)
 
         def round_(carry, _):
             state, clock = carry
             *k_collect, k_update = jax.random.split(_stream(state.key, ROUND, clock), 5)
             state = self._collect(state, clock, k_collect, is_random=False)
             clock = clock + config.update_every
-            state, metrics = self._update(state, clock, k_update)
-            return (state, clock), metrics
+            state, said = self._update(state, clock, k_update)
+            return (state, clock), said
 
-        return self._segments(state, clock, config.window, round_)
+        state, outputs = self._segments(state, clock, config.window, round_)
+        outputs["window"] |= said | self._policy_metrics(state, recent, clock + config.window)
+        outputs["maps"] |= maps
+        return state, outputs
+
+    def _recent(self, state: State, clock: Clock) -> Recent:
+        """The snapshot a window is frozen from."""
+        age = jnp.arange(self.config.recent, 0, -1)
+        rows = replay.read(state.ring, clock, age, self.reward.spec.planes)
+        is_last = ((clock - age) % self.world.horizon == self.world.horizon - 1) | rows.terminated
+
+        def values(views):
+            return jnp.moveaxis(critic.values(state.critics.online, nets.see(views)), 0, 1)
+
+        views = self.reward.view(rows.next_obs, rows.next_memo)
+        greedy = jnp.argmax(jnp.mean(nets.sweep(values, views), axis=1), axis=1)
+        epsilon = self.epsilon(clock)
+        policy = epsilon / len(ACTIONS) + (1.0 - epsilon) * jax.nn.one_hot(greedy, len(ACTIONS))
+        return Recent(rows, age <= clock, is_last, policy)
+
+    def _policy_metrics(self, state: State, recent: Recent, clock: Clock) -> Metrics:
+        """How much the policy depends on the state: greedy as of the snapshot, executed as of now."""
+        num_keys, num = self.reward.spec.num_keys, len(ACTIONS)
+        greedy = recent.rows.next_key * num + jnp.argmax(recent.policy, axis=1)
+        is_valid = recent.is_valid & (recent.rows.weight > 0)
+        age = jnp.arange(1, min(metrics.MI_ROWS, state.ring.capacity - 1) + 1)
+        key, is_lived = replay.lived(state.ring, clock, age)
+        return {
+            "greedy_entropy": metrics.greedy_entropy(
+                metrics.joint_counts(greedy, is_valid, num_keys, num)
+            ),
+            "mutual_information": metrics.mutual_information(
+                metrics.joint_counts(key, is_lived, num_keys, num)
+            ),
+        }
+
+    def _visits(self, state: State, clock: Clock, steps: int) -> Int[Array, "rows cols"]:
+        """How often each cell was where a step was taken from, in the last steps."""
+        age = jnp.arange(1, min(steps, state.ring.capacity - 1) + 1)
+        key, is_lived = replay.lived(state.ring, clock, age)
+        row, col, _ = self.reward.spec.coordinates(key)
+        visits = jnp.zeros(self.world.shape, jnp.int32)
+        return visits.at[row, col].add(is_lived.astype(jnp.int32))
 
     def epsilon(self, clock: Int[Array, "*n"]) -> Float[Array, "*n"]:
         """The chance of a random action at a step."""
@@ -120,14 +163,15 @@ class Learner(eqx.Module):
             state, clock = carry
             state = self._begin(state, clock)
             rounds = config.segment // config.update_every
-            (state, clock), metrics = jax.lax.scan(round_, (state, clock), length=rounds)
+            (state, clock), means = jax.lax.scan(round_, (state, clock), length=rounds)
             is_over = self.world.for_seed(state.seed).truncated(state.world)
             episode = {"outcome": tally.outcome(state.tally), "is_over": is_over}
-            return (state, clock), (episode, _reduce(metrics))
+            return (state, clock), (episode, _reduce(means))
 
         length = steps // config.segment
-        (state, _), (episodes, metrics) = jax.lax.scan(segment, (state, clock), length=length)
-        return state, {"episodes": episodes, "window": _reduce(metrics)}
+        (state, clock), (episodes, means) = jax.lax.scan(segment, (state, clock), length=length)
+        maps = {"visits": self._visits(state, clock, steps)}
+        return state, {"episodes": episodes, "window": _reduce(means), "maps": maps}
 
     def _begin(self, state: State, clock: Clock) -> State:
         """Where an episode is over, starts the next; and syncs the targets when due."""
@@ -196,7 +240,8 @@ class Learner(eqx.Module):
         )
         reward = _select(is_idle, state.reward, reward)
         sums = _select(is_idle, state.tally, tally.add(world, state.tally, now))
-        row = _row(action, task, count_key, world.terminated(now), is_idle)
+        keys = (count_key, world.state_key(now))
+        row = _row(action, task, keys, world.terminated(now), is_idle)
         after = replace(state, world=now, obs=obs, memo=memo, tally=sums, reward=reward)
         return after, (replay.Slot(replay.pack(obs), memo), row)
 
@@ -209,7 +254,7 @@ class Learner(eqx.Module):
         score = self.reward.score(state.reward, batch)
         before = nets.see(self.reward.view(batch.obs, batch.memo))
         after = nets.see(self.reward.view(batch.next_obs, batch.next_memo))
-        critics, metrics = critic.update(
+        critics, said = critic.update(
             state.critics,
             state.rates,
             before,
@@ -218,7 +263,7 @@ class Learner(eqx.Module):
             config.critics.double,
         )
         reward, more = self.reward.learn(state.reward, batch, k_learn)
-        return replace(state, critics=critics, reward=reward), metrics | more
+        return replace(state, critics=critics, reward=reward), said | more
 
 
 def _stream(key: PRNGKeyArray, use: int, clock: Clock | int) -> PRNGKeyArray:
@@ -226,17 +271,17 @@ def _stream(key: PRNGKeyArray, use: int, clock: Clock | int) -> PRNGKeyArray:
     return jax.random.fold_in(jax.random.fold_in(key, use), clock)
 
 
-def _row(action, task, key, terminated, idle) -> replay.Row:
-    return replay.Row(action.astype(jnp.uint8), task, key, terminated, idle)
+def _row(action, task, keys, terminated, idle) -> replay.Row:
+    return replay.Row(action.astype(jnp.uint8), task, *keys, terminated, idle)
 
 
 def _select(predicate: Bool[Array, ""], yes: Any, no: Any) -> Any:
     return jax.tree.map(lambda a, b: jnp.where(predicate, a, b), yes, no)
 
 
-def _reduce(metrics: Metrics) -> Metrics:
+def _reduce(said: Metrics) -> Metrics:
     """Over the leading axis: the maximum of what is named so, else the mean."""
     return {
         name: jnp.max(x, axis=0) if name.endswith("_max") else jnp.mean(x, axis=0)
-        for name, x in metrics.items()
+        for name, x in said.items()
     }

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from primax.config import Config, CriticsConfig, ExploreConfig
 from primax.errors import InputError, check_range, lookup
 from primax.rewards.base import Reward, Spec
-from primax.rewards.task import Nothing, Task
-from primax.settings import override
+from primax.rewards.prime import Prime, PrimeConfig
+from primax.rewards.task import NoOptions, Nothing, Task
+from primax.settings import flatten, override
 from primax.worlds import ACTIONS, WORLDS, World
 from primax.worlds.layouts import read
 
@@ -18,8 +20,10 @@ class Method:
 
     what: str
     """One line for people."""
-    reward: Callable[[Spec], Reward]
-    """Builds the reward for a world."""
+    reward: Callable[[Spec, Any], Reward]
+    """Builds the reward for a world, from its options."""
+    options: type = NoOptions
+    """The options it takes."""
     critics: CriticsConfig = field(default_factory=CriticsConfig)
     """The learner's settings; the defaults are the paper's baseline table."""
     explore: ExploreConfig = field(default_factory=ExploreConfig)
@@ -27,6 +31,13 @@ class Method:
 
 
 METHODS = {
+    "prime": Method(
+        "PRIME: what can still be learnt, less what never can",
+        Prime,
+        options=PrimeConfig,
+        critics=CriticsConfig(heads=5, gamma=0.9),
+        explore=ExploreConfig(end=0.01),
+    ),
     "task": Method("the world's own signal: the paper's Extrinsic-DQN", Task),
     "none": Method("no reward: what the learner does of itself", Nothing),
     "random": Method("uniform random actions throughout", Nothing, explore=ExploreConfig(end=1.0)),
@@ -43,6 +54,7 @@ def paper(method: str, world: str) -> Config:
     return Config(
         method=next(key for key, value in METHODS.items() if value is entry),
         world=options(),
+        reward=entry.options(),
         steps=STEPS[name],
         critics=entry.critics,
         explore=entry.explore,
@@ -63,7 +75,7 @@ SMOKE = {
     "window": "500",
     "warmup": "500",
     "replay": "1_000",
-    "recent": "400",
+    "recent": "500",
     "critics.heads": "2",
     "net.first_channels": "4",
     "net.second_channels": "4",
@@ -71,13 +83,17 @@ SMOKE = {
     "critics.batch": "8",
     "critics.sync_every": "500",
 }
-SMALL = {"world.size": "6"}
+SMALL = {
+    "world.size": "6",
+    "reward.heads": "2",
+    "reward.calibration": "64",
+}
 PRESETS = {
     "paper": ("the paper's settings", {}, {}),
     "quick": ("small worlds and networks, for two cores", QUICK, SMALL),
     "smoke": ("seconds; shows that it runs, not that it learns", SMOKE, SMALL),
 }
-"""What each is for, its settings, and those for worlds that have a size."""
+"""What each is for, its settings, and those for worlds and rewards that have such a field."""
 
 
 def configure(
@@ -86,8 +102,8 @@ def configure(
     """The configuration of a run: the paper's, changed by a preset, then by `settings`."""
     config = paper(method, world)
     _, changes, small = lookup("preset", preset, PRESETS)
-    if hasattr(config.world, "size"):
-        changes = changes | small
+    known = flatten(config)
+    changes = changes | {name: value for name, value in small.items() if name in known}
     if "method" in (settings or {}):
         raise InputError("method is what the run is called for, not a field to set")
     # All at once, so that fields which must fit each other can be changed together.
@@ -110,9 +126,20 @@ def world_name(options: object) -> str:
 def build(config: Config) -> tuple[World, Reward]:
     """The world and the reward a configuration names."""
     world = WORLDS[world_name(config.world)][0](config.world)
-    num_keys = world.num_keys * len(ACTIONS)
-    spec = Spec(world.planes, len(ACTIONS), num_keys, world.horizon, config.net)
-    return world, METHODS[config.method].reward(spec)
+    return world, METHODS[config.method].reward(spec(world, config), config.reward)
+
+
+def spec(world: World, config: Config) -> Spec:
+    """What a reward may know of a world it is to work in."""
+    return Spec(
+        planes=world.planes,
+        num_actions=len(ACTIONS),
+        num_keys=world.num_keys * len(ACTIONS),
+        horizon=world.horizon,
+        net=config.net,
+        gamma=config.critics.gamma,
+        recent=config.recent,
+    )
 
 
 def parse_seeds(text: str | int) -> tuple[int, ...]:

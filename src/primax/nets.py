@@ -5,6 +5,9 @@ parameters. Convolutions are patches and one matrix product: `lax.conv` under vm
 slower, and the patches of the observation are shared by every network that sees it.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -94,6 +97,16 @@ def patches3x3(x: Float[Array, "batch rows cols c"]) -> Float[Array, "batch rows
 def see(planes: Shaped[Array, "batch c rows cols"]) -> Float[Array, "batch rows cols nine_c"]:
     """Observations as the first layer wants them; computed once for all networks."""
     return patches3x3(jnp.moveaxis(planes, 1, -1).astype(jnp.float32))
+
+
+def sweep(
+    function: Callable[[Shaped[Array, "batch c rows cols"]], Any],
+    planes: Shaped[Array, "n c rows cols"],
+    at_once: int = 500,
+) -> Any:
+    """`function` of many observations, some at a time: what it needs in between stays small."""
+    one = lambda x: jax.tree.map(lambda y: y[0], function(x[None]))  # noqa: E731
+    return jax.lax.map(one, planes, batch_size=at_once)
 
 
 def linear(key: PRNGKeyArray, inputs: int, outputs: int) -> Linear:

@@ -29,6 +29,8 @@ class Row(eqx.Module):
     task: Float[Array, "*n"]
     key: Int[Array, "*n"]
     """The count key of state and action."""
+    next_key: Int[Array, "*n"]
+    """The key of the state it led to."""
     terminated: Bool[Array, "*n"]
     idle: Bool[Array, "*n"]
     """The world had ended before this step: the row teaches nothing."""
@@ -57,6 +59,7 @@ class Batch(eqx.Module):
     weight: Float[Array, "*n"]
     """One, or zero where the row teaches nothing."""
     key: Int[Array, "*n"]
+    next_key: Int[Array, "*n"]
     memo: PyTree
     next_memo: PyTree
 
@@ -129,9 +132,19 @@ def read(
         terminated=row.terminated,
         weight=1.0 - row.idle.astype(jnp.float32),
         key=row.key,
+        next_key=row.next_key,
         memo=before.memo,
         next_memo=after.memo,
     )
+
+
+def lived(
+    ring: Ring, written: Int[Array, ""], age: Int[Array, " n"]
+) -> tuple[Int[Array, " n"], Bool[Array, " n"]]:
+    """Count keys of the rows written `age` rows ago, and whether those are steps that were lived."""
+    rows = ring.rows
+    at = (written - age) % ring.capacity
+    return rows.key[at], (age <= written) & ~rows.idle[at]
 
 
 def _take(stored: Any, index: Int[Array, " n"]) -> Any:

@@ -21,7 +21,7 @@ from primax import folder as disk
 from primax import snapshot, training
 from primax.config import Config, CriticsConfig, ExploreConfig, NetConfig
 from primax.errors import InputError, RunError
-from primax.methods import world_name
+from primax.methods import METHODS, world_name
 from primax.provenance import SAME_RUN, provenance
 from primax.worlds import WORLDS
 
@@ -58,6 +58,7 @@ def read_config(folder: Path) -> tuple[Config, tuple[int, ...]]:
         options = WORLDS[world.pop("name")][1](**world)
         groups = {"net": NetConfig, "critics": CriticsConfig, "explore": ExploreConfig}
         content |= {name: group(**content[name]) for name, group in groups.items()}
+        content["reward"] = METHODS[content["method"]].options(**content["reward"])
         return Config(world=options, **content), seeds
     except OSError as error:
         raise InputError(f"{folder} holds no run: {path.name} cannot be read") from error

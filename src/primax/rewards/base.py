@@ -6,9 +6,11 @@ trains its own networks on minibatches (`learn`) and says what sampled transitio
 """
 
 import abc
+import math
 from typing import Any, Generic, TypeVar
 
 import equinox as eqx
+import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, UInt8
 
 from primax.config import NetConfig
@@ -25,10 +27,41 @@ class Spec(eqx.Module):
     """Channels, rows and columns of an observation."""
     num_actions: int = eqx.field(static=True)
     num_keys: int = eqx.field(static=True)
-    """How many different count keys there are."""
+    """How many different count keys there are: cells times levels times actions."""
     horizon: int = eqx.field(static=True)
     net: NetConfig = eqx.field(static=True)
     """The trunk of every network."""
+    gamma: float = eqx.field(static=True)
+    """The critics' discount."""
+    recent: int = eqx.field(static=True)
+    """How many rows a refresh sees."""
+
+    @property
+    def num_pixels(self) -> int:
+        """Numbers in an observation."""
+        return math.prod(self.planes)
+
+    def coordinates(
+        self, key: Int[Array, "*n"]
+    ) -> tuple[Int[Array, "*n"], Int[Array, "*n"], Int[Array, "*n"]]:
+        """Row, column and level (what else the key tells apart) of count keys."""
+        cols = self.planes[2]
+        cell, level = jnp.divmod(key // self.num_actions, self.levels)
+        return cell // cols, cell % cols, level
+
+    @property
+    def levels(self) -> int:
+        """How many keys of one action a cell has."""
+        _, rows, cols = self.planes
+        return self.num_keys // (self.num_actions * rows * cols)
+
+    def no_rows(self) -> "Recent":
+        """A snapshot in which nothing was ever written."""
+        num = self.recent
+        obs = jnp.zeros((num, *self.planes), jnp.uint8)
+        whole, number, never = (jnp.zeros(num, kind) for kind in (jnp.int32, jnp.float32, bool))
+        rows = Batch(obs, whole, number, obs, never, number, whole, whole, (), ())
+        return Recent(rows, never, never, jnp.zeros((num, self.num_actions), jnp.float32))
 
 
 class Step(eqx.Module):
@@ -42,10 +75,15 @@ class Step(eqx.Module):
 
 
 class Recent(eqx.Module):
-    """The newest rows, oldest first, and which of them were ever written."""
+    """The newest rows, oldest first."""
 
     rows: Batch
     is_valid: Bool[Array, " rows"]
+    """Which of them were ever written."""
+    is_last: Bool[Array, " rows"]
+    """After which of them an episode was over."""
+    policy: Float[Array, "rows actions"]
+    """What the agent would do now in the states they led to."""
 
 
 class Reward(eqx.Module, Generic[State]):
@@ -80,9 +118,13 @@ class Reward(eqx.Module, Generic[State]):
         """The shape of a view."""
         return self.spec.planes
 
-    def refresh(self, state: State, recent: Recent, key: PRNGKeyArray) -> State:
-        """A window begins: freeze what scores."""
-        return state
+    def refresh(self, state: State, recent: Recent, key: PRNGKeyArray) -> tuple[State, Metrics]:
+        """A window begins: freeze what scores, and say what there is to say of it."""
+        return state, {}
+
+    def maps(self, state: State, recent: Recent) -> dict[str, Float[Array, "rows cols"]]:
+        """Pictures of the reward over the grid, drawn after every refresh."""
+        return {}
 
     def learn(self, state: State, batch: Batch, key: PRNGKeyArray) -> tuple[State, Metrics]:
         """One training step of the reward's own networks, after scoring."""

@@ -1,5 +1,8 @@
 """Rewards without a mind of their own: the task signal, and nothing at all."""
 
+from dataclasses import dataclass
+
+import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
@@ -7,10 +10,16 @@ from primax.replay import Batch
 from primax.rewards.base import Reward, Spec
 
 
+@dataclass(frozen=True)
+class NoOptions:
+    """Nothing to choose."""
+
+
 class Task(Reward[tuple]):
     """The world's own signal: with it, the learner is the paper's Extrinsic-DQN."""
 
     spec: Spec
+    config: NoOptions = eqx.field(static=True)
 
     def init(self, key: PRNGKeyArray) -> tuple:
         return ()
@@ -23,6 +32,7 @@ class Nothing(Reward[tuple]):
     """Zero: what the learner does when nothing is worth anything."""
 
     spec: Spec
+    config: NoOptions = eqx.field(static=True)
 
     def init(self, key: PRNGKeyArray) -> tuple:
         return ()

@@ -1,0 +1,75 @@
+"""The statistics ensemble: bounded quantile heads, their calibration, and the policies read off them."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from primax import nets
+from primax.rewards.prime.config import Constants
+
+Patches = Float[Array, "n rows cols nine_c"]
+
+
+def quantiles(
+    net: nets.Net, prior: nets.Net, patches: Patches, num_actions: int, constants: Constants
+) -> Float[Array, "n actions quantiles"]:
+    """One head's q_{k,i}(s, a) = G_q tanh(net + β_prior prior): bounded whatever the prior says."""
+    raw = net(patches) + constants.prior_strength * prior(patches)
+    return constants.quantile_bound * jnp.tanh(raw).reshape(raw.shape[0], num_actions, -1)
+
+
+def ensemble(
+    net: nets.Net, prior: nets.Net, patches: Patches, num_actions: int, constants: Constants
+) -> Float[Array, "heads n actions quantiles"]:
+    """Quantiles of every head; parameters lead with the heads' axis."""
+    one = lambda net, prior: quantiles(net, prior, patches, num_actions, constants)  # noqa: E731
+    return jax.vmap(one)(net, prior)
+
+
+def calibrate(
+    logits: Float[Array, "heads n actions"], is_valid: Bool[Array, " n"], constants: Constants
+) -> tuple[Float[Array, " heads"], Float[Array, " heads"]]:
+    """Per-head (a_k, b_k): least squares of Ē_k on the reference head, with clamps.
+
+    The slope is fitted and clamped, then the offset is fitted to that slope and clamped. A head
+    that says the same everywhere has no slope to fit: it gets 1, if the clamps allow it.
+    """
+    weight = jnp.broadcast_to(is_valid[:, None], logits.shape[1:]).astype(jnp.float32)
+    weight = weight / jnp.maximum(jnp.sum(weight), 1.0)
+    reference = logits[0]
+
+    def fit(logit: Float[Array, "n actions"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        mean, goal = jnp.sum(weight * logit), jnp.sum(weight * reference)
+        spread = jnp.sum(weight * (logit - mean) ** 2)
+        joint = jnp.sum(weight * (logit - mean) * (reference - goal))
+        slope = jnp.where(spread > 0, joint / jnp.where(spread > 0, spread, 1.0), 1.0)
+        a = jnp.clip(slope, constants.a_min, constants.a_max)
+        return a, jnp.clip(goal - a * mean, -constants.b_max, constants.b_max)
+
+    return jax.vmap(fit)(logits)
+
+
+def centre(
+    calibrated: Float[Array, "*n actions"], baseline: Float[Array, " actions"]
+) -> Float[Array, "*n actions"]:
+    """Ẽ_k, eq. (4): calibrated logits less their mean under the baseline u."""
+    return calibrated - (calibrated @ baseline)[..., None]
+
+
+def reference_policy(
+    logits: Float[Array, "*n actions"], temperature: Float[Array, ""]
+) -> Float[Array, "*n actions"]:
+    """π_ref(a|s) ∝ exp(Ē_ref(s, a) / τ)."""
+    return jax.nn.softmax(logits / temperature, axis=-1)
+
+
+def probe_policy(policy: Float[Array, "*n actions"]) -> Int[Array, "*n"]:
+    """π_probe(s) = argmax_a π_ref(a|s)."""
+    return jnp.argmax(policy, axis=-1).astype(jnp.int32)
+
+
+def continuation(
+    policy: Float[Array, "*n actions"], centred: Float[Array, "*n actions"]
+) -> Float[Array, "*n"]:
+    """g_k(s), eq. (5): one head's centred logits averaged under π_ref."""
+    return jnp.sum(policy * centred, axis=-1)

@@ -1,0 +1,54 @@
+"""φ: the encoder of an inverse-dynamics model, which learns to tell the action from (s, s')."""
+
+from dataclasses import replace
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from primax import nets
+from primax.config import NetConfig
+
+Patches = Float[Array, "n rows cols nine_c"]
+
+
+class Inverse(eqx.Module):
+    """The encoder and the classifier on top of it."""
+
+    encoder: nets.Trunk
+    hidden: nets.Linear
+    out: nets.Linear
+
+
+def init(
+    key: PRNGKeyArray, planes: tuple[int, int, int], net: NetConfig, features: int, actions: int
+) -> Inverse:
+    """A fresh model: the trunk mapped to `features`, then 64 hidden units, then the actions."""
+    k_encoder, k_hidden, k_out = jax.random.split(key, 3)
+    return Inverse(
+        nets.trunk(k_encoder, planes, replace(net, embedding=features, activation="linear")),
+        nets.linear(k_hidden, 2 * features, net.embedding),
+        nets.linear(k_out, net.embedding, actions),
+    )
+
+
+def encode(encoder: nets.Trunk, patches: Patches) -> Float[Array, "n features"]:
+    """φ(s), each feature within (-1, 1): the squared norm is at most their number."""
+    return jnp.tanh(encoder(patches))
+
+
+def loss(
+    model: Inverse,
+    before: Patches,
+    after: Patches,
+    action: Int[Array, " n"],
+    weight: Float[Array, " n"],
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """Cross-entropy of the action that led from s to s', and how often it is guessed."""
+    both = encode(model.encoder, jnp.concatenate([before, after]))
+    pairs = jnp.concatenate(jnp.split(both, 2), axis=-1)
+    logits = model.out(jax.nn.relu(model.hidden(pairs)))
+    chosen = jnp.take_along_axis(jax.nn.log_softmax(logits), action[:, None], axis=1)[:, 0]
+    hits = (jnp.argmax(logits, axis=1) == action).astype(jnp.float32)
+    return -jnp.mean(weight * chosen), jnp.sum(weight * hits) / jnp.maximum(jnp.sum(weight), 1.0)

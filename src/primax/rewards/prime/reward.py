@@ -1,0 +1,171 @@
+"""PRIME as a reward: it observes, learns, freezes and scores."""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+
+from primax import nets
+from primax.optim import adam_start, adam_step
+from primax.replay import Batch
+from primax.rewards.base import Metrics, Recent, Reward, Spec, Step
+from primax.rewards.prime import heads, inverse, quantile, telemetry
+from primax.rewards.prime.config import Constants, PrimeConfig, constants
+from primax.rewards.prime.counts import Counts
+from primax.rewards.prime.intrinsic import Parts
+from primax.rewards.prime.novelty import Where, continuation_bonus
+from primax.rewards.prime.window import Freezer, Window
+
+
+class PrimeState(eqx.Module):
+    """What lives, and the window that scores."""
+
+    constants: Constants
+    online: nets.Net
+    """Statistics heads."""
+    prior: nets.Net
+    """Their frozen randomized priors, one each."""
+    optimiser: PyTree
+    inverse: inverse.Inverse
+    inverse_optimiser: PyTree
+    novelty: Any
+    window: Window
+
+
+class Prime(Reward[PrimeState]):
+    """Pays for what can still be learnt, charges for what never can."""
+
+    spec: Spec
+    config: PrimeConfig = eqx.field(static=True)
+    freezer: Freezer
+
+    def __init__(self, spec: Spec, config: PrimeConfig):
+        self.spec, self.config = spec, config
+        self.freezer = Freezer(spec, config, Counts(spec))
+
+    def init(self, key: PRNGKeyArray) -> PrimeState:
+        k_online, k_prior, k_inverse, k_novelty = jax.random.split(key, 4)
+        spec, num = self.spec, self.config.heads
+        outputs = spec.num_actions * self.config.quantiles
+        one = lambda key: nets.net(key, spec.planes, spec.net, outputs)  # noqa: E731
+        online, prior = (jax.vmap(one)(jax.random.split(k, num)) for k in (k_online, k_prior))
+        model = inverse.init(
+            k_inverse, spec.planes, spec.net, self.config.feature_dim, spec.num_actions
+        )
+        numbers = constants(self.config, spec.gamma)
+        novelty = self.freezer.novelty.init(k_novelty)
+        live = (numbers, online, prior, model, novelty)
+        like = jax.eval_shape(lambda: self.freezer.freeze(live, spec.no_rows(), key)[0])
+        return PrimeState(
+            constants=numbers,
+            online=online,
+            prior=prior,
+            optimiser=jax.vmap(adam_start)(online),
+            inverse=model,
+            inverse_optimiser=adam_start(model),
+            novelty=novelty,
+            window=jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), like),
+        )
+
+    def observe(self, state: PrimeState, step: Step, key: PRNGKeyArray) -> tuple[PrimeState, tuple]:
+        return replace(state, novelty=self.freezer.novelty.observe(state.novelty, step)), ()
+
+    def refresh(
+        self, state: PrimeState, recent: Recent, key: PRNGKeyArray
+    ) -> tuple[PrimeState, Metrics]:
+        live = (state.constants, state.online, state.prior, state.inverse, state.novelty)
+        window, look = self.freezer.freeze(live, recent, key)
+        was, now = (self.freezer.parts(w, _where(recent.rows)) for w in (state.window, window))
+        metrics = telemetry.boundary(window, look, recent, was.reward, now.reward)
+        return replace(state, window=window), metrics
+
+    def maps(self, state: PrimeState, recent: Recent) -> dict[str, Float[Array, "rows cols"]]:
+        return telemetry.maps(self.spec, self.parts(state, recent.rows), recent)
+
+    def parts(self, state: PrimeState, batch: Batch) -> Parts:
+        """The reward of transitions, with all it is made of."""
+        return self.freezer.parts(state.window, _where(batch))
+
+    def score(self, state: PrimeState, batch: Batch) -> Float[Array, " batch"]:
+        return self.parts(state, batch).reward
+
+    def learn(
+        self, state: PrimeState, batch: Batch, key: PRNGKeyArray
+    ) -> tuple[PrimeState, Metrics]:
+        before, after = nets.see(batch.obs), nets.see(batch.next_obs)
+        targets = self._targets(state, batch, after, key)
+        losses, state = self._evaluate(state, batch, before, targets)
+        inverse_loss, accuracy, state = self._tell_actions(state, batch, before, after)
+        novelty, more = self.freezer.novelty.learn(state.novelty, batch, key)
+        metrics = {
+            "stats_loss": jnp.mean(losses),
+            "zeta_abs_max": jnp.max(jnp.abs(targets)),
+            "inverse_loss": inverse_loss,
+            "inverse_accuracy": accuracy,
+        }
+        clip = state.window.constants.reward_clip
+        metrics |= telemetry.of_parts(self.parts(state, batch), batch.weight, clip)
+        return replace(state, novelty=novelty), metrics | more
+
+    def _targets(
+        self, state: PrimeState, batch: Batch, after: heads.Patches, key: PRNGKeyArray
+    ) -> Float[Array, "heads batch quantiles"]:
+        """ζ_k of every transition; a' is drawn once and shared by the heads."""
+        window, num = state.window, self.spec.num_actions
+        q = heads.ensemble(window.heads, state.prior, after, num, window.constants)
+        policy = heads.reference_policy(jnp.mean(q[0], axis=-1), window.constants.temperature)
+        action = jax.random.categorical(key, jnp.log(policy))
+        q_taken = jnp.take_along_axis(q, action[None, :, None, None], axis=2)[:, :, 0]
+        numbers = window.constants
+        x = self.freezer.novelty.value(window.novelty, _where(batch))
+        bonus = continuation_bonus(x, self.config.bonus, numbers.count_scale, numbers.gamma)
+        discount = numbers.gamma * (1.0 - batch.terminated.astype(jnp.float32))
+        per_row = jax.vmap(quantile.zeta)
+        return jax.vmap(per_row, in_axes=(None, None, 0))(bonus, discount, q_taken)
+
+    def _evaluate(
+        self,
+        state: PrimeState,
+        batch: Batch,
+        before: heads.Patches,
+        targets: Float[Array, "heads batch quantiles"],
+    ) -> tuple[Float[Array, " heads"], PrimeState]:
+        """One step of every statistics head toward its targets."""
+        numbers, num = state.constants, self.spec.num_actions
+
+        def loss(net: nets.Net, prior: nets.Net, zeta: Float[Array, "batch quantiles"]):
+            q = heads.quantiles(net, prior, before, num, numbers)
+            q_taken = jnp.take_along_axis(q, batch.action[:, None, None], axis=1)[:, 0]
+            return jnp.mean(batch.weight * jax.vmap(quantile.quantile_huber)(q_taken, zeta))
+
+        losses, grads = jax.vmap(jax.value_and_grad(loss))(state.online, state.prior, targets)
+        rates = {"learning_rate": numbers.stats_learning_rate, "grad_clip": numbers.grad_clip}
+        step = jax.vmap(partial(adam_step, **rates))
+        online, optimiser = step(state.online, grads, state.optimiser)
+        return losses, replace(state, online=online, optimiser=optimiser)
+
+    def _tell_actions(
+        self, state: PrimeState, batch: Batch, before: heads.Patches, after: heads.Patches
+    ) -> tuple[Float[Array, ""], Float[Array, ""], PrimeState]:
+        """One step of the inverse model."""
+        numbers = state.constants
+        loss = partial(
+            inverse.loss, before=before, after=after, action=batch.action, weight=batch.weight
+        )
+        (value, accuracy), grads = jax.value_and_grad(loss, has_aux=True)(state.inverse)
+        model, optimiser = adam_step(
+            state.inverse,
+            grads,
+            state.inverse_optimiser,
+            learning_rate=numbers.phi_learning_rate,
+            grad_clip=numbers.grad_clip,
+        )
+        return value, accuracy, replace(state, inverse=model, inverse_optimiser=optimiser)
+
+
+def _where(batch: Batch) -> Where:
+    return Where(batch.obs, batch.action, batch.key)

@@ -1,0 +1,74 @@
+"""What PRIME reports of itself: of minibatches, at a window's boundary, and over the grid."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from primax.rewards.base import Metrics, Recent, Spec
+from primax.rewards.prime.intrinsic import DETECTORS, Parts
+from primax.rewards.prime.moments import At, buckets
+from primax.rewards.prime.window import Look, Window
+
+MEANS = ("v_count", "v_lotv", "v_epi", "v_ale_heads", "v_ale_phi", "v_ale_psi", "v_ale", "v_ahead")
+MAPS = ("v_epi", "v_ale", "v_ahead", "r_int", "reward")
+
+
+def of_parts(parts: Parts, weight: Float[Array, " n"], clip: Float[Array, ""]) -> Metrics:
+    """Means over a minibatch's elements.
+
+    `clamped` counts elements with data whose bracket the gate closed, `no_data` those the snapshot
+    knows nothing of: the clamp share of elements with data is clamped / (1 - no_data).
+    `wins_*` says which detector was the largest, where any saw noise.
+    """
+    weight = weight / jnp.maximum(jnp.sum(weight), 1.0)
+    share = lambda mask: jnp.sum(weight * mask)  # noqa: E731
+    metrics = {name: share(getattr(parts, name)) for name in (*MEANS, "bracket", "r_int")}
+    is_closed = parts.has_data & (parts.bracket == 0)
+    seen = jnp.stack([getattr(parts, f"v_ale_{name}") for name in DETECTORS])
+    winner = jnp.where(parts.v_ale > 0, jnp.argmax(seen, axis=0), -1)
+    metrics |= {f"wins_{name}": share(winner == i) for i, name in enumerate(DETECTORS)}
+    return metrics | {
+        "penalty": share(parts.v_epi - parts.r_int),
+        "lotv_leads": share(parts.v_lotv > parts.v_count),
+        "clamped": share(is_closed),
+        "clamped_batch": (jnp.sum(weight * parts.bracket) == 0).astype(jnp.float32),
+        "no_data": share(~parts.has_data),
+        "reward_clipped": share(jnp.abs(parts.reward) >= clip),
+        "reward_abs_max": jnp.max(jnp.abs(parts.reward)),
+    }
+
+
+def boundary(
+    window: Window,
+    look: Look,
+    recent: Recent,
+    was: Float[Array, " rows"],
+    now: Float[Array, " rows"],
+) -> Metrics:
+    """Of a new window: its policies against u and the agent's, its calibration, the reward's jump."""
+    weight = (recent.is_valid & (recent.rows.weight > 0)).astype(jnp.float32)
+    weight = weight / jnp.maximum(jnp.sum(weight), 1.0)
+    mean = lambda x: jnp.sum(jnp.where(weight > 0, weight * x, 0.0))  # noqa: E731
+    l1 = lambda p, q: mean(jnp.sum(jnp.abs(p - q), axis=-1))  # noqa: E731
+    uniform = jnp.full_like(look.policy, 1.0 / look.policy.shape[-1])
+    metrics = {
+        "pi_ref_from_u": l1(look.policy, uniform),
+        "pi_act_from_ref": l1(recent.policy, look.policy),
+        "reward_jump": mean(jnp.abs(now - was)),
+    }
+    for k in range(window.slope.shape[0]):
+        metrics |= {f"slope_{k}": window.slope[k], f"offset_{k}": window.offset[k]}
+    return metrics
+
+
+def maps(spec: Spec, parts: Parts, recent: Recent) -> dict[str, Float[Array, "rows cols"]]:
+    """Means over the snapshot's rows that start in each cell; NaN where none does."""
+    is_valid = recent.is_valid & (recent.rows.weight > 0)
+    row, col, _ = spec.coordinates(recent.rows.key)
+    shape = spec.planes[1:]
+    cells = shape[0] * shape[1]
+    channels = jnp.stack([getattr(parts, name) for name in MAPS], axis=1)
+    everywhere = At(jnp.arange(cells), jnp.zeros(cells, jnp.int32), jnp.zeros((cells, 0)))
+    index = buckets(row * shape[1] + col, is_valid, cells)
+    mean, _, has_data = index.moments(channels).at(everywhere)
+    drawn = jnp.where(has_data[:, None], mean, jnp.nan)
+    return {name: drawn[:, i].reshape(shape) for i, name in enumerate(MAPS)}
