@@ -1,5 +1,6 @@
 """The statistics window: everything that defines the reward, frozen at once."""
 
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -65,19 +66,31 @@ class Freezer(eqx.Module):
         is_valid = recent.is_valid & (recent.rows.weight > 0)
         chosen, is_chosen = draw_valid(k_calibrate, is_valid, self.config.calibration)
         slope, offset = heads.calibrate(look.logits[:, chosen], is_chosen, constants)
+        phi_probes = probes.unit_probes(k_phi, self.config.probes, self.config.feature_dim)
+        psi_probes = probes.unit_probes(k_psi, self.config.probes, self.spec.num_pixels)
+        frozen = self.novelty.freeze(novelty)
+
+        returns = constants.gamma * continuations(look, slope, offset).T
+        psi = probes.psi(recent.rows.next_obs)
+        noise = [
+            probes.readings(look.features, phi_probes, constants.gamma),
+            probes.readings(psi, psi_probes, constants.gamma),
+        ]
+        index = self._index(model.encoder, recent, is_valid)
+        ahead = self._ahead(constants, frozen, index.moments(returns), look, recent)
+        channels = jnp.concatenate([returns, *noise, ahead[:, None]], axis=1)
         window = Window(
             constants=constants,
             heads=online,
             slope=slope,
             offset=offset,
-            novelty=self.novelty.freeze(novelty),
+            novelty=frozen,
             encoder=model.encoder,
-            phi_probes=probes.unit_probes(k_phi, self.config.probes, self.config.feature_dim),
-            psi_probes=probes.unit_probes(k_psi, self.config.probes, self.spec.num_pixels),
-            moments=None,  # type: ignore[arg-type]
+            phi_probes=phi_probes,
+            psi_probes=psi_probes,
+            moments=index.moments(channels),
         )
-        known = self._moments(window, look, recent, is_valid)
-        return eqx.tree_at(lambda w: w.moments, window, known, is_leaf=lambda x: x is None), look
+        return window, look
 
     def look(
         self,
@@ -100,44 +113,34 @@ class Freezer(eqx.Module):
         policy = heads.reference_policy(logits[0], constants.temperature)
         return Look(policy, heads.probe_policy(policy), logits, features)
 
-    def _moments(
-        self, window: Window, look: Look, recent: Recent, is_valid: Bool[Array, " rows"]
-    ) -> moments.Moments:
-        """The conditional moments of all channels; the gate's needs those of the heads first."""
-        rows, config, gamma = recent.rows, self.config, window.constants.gamma
-        channels = jnp.concatenate(
-            [
-                gamma * continuations(window, look).T,
-                probes.readings(look.features, window.phi_probes, gamma),
-                probes.readings(probes.psi(rows.next_obs), window.psi_probes, gamma),
-            ],
-            axis=1,
+    def _ahead(
+        self,
+        constants: Constants,
+        frozen: Any,
+        returns: moments.Moments,
+        look: Look,
+        recent: Recent,
+    ) -> Float[Array, " rows"]:
+        """The gate's sum of every row: V_epi at the states after it, each with its probe action."""
+        rows = recent.rows
+        key = rows.next_key * self.spec.num_actions + look.probe
+        after = Where(rows.next_obs, look.probe, key)
+        means, _, _ = returns.at(self._at(after, lambda: look.features))
+        value = jnp.maximum(lotv.epistemic(means), self._v_count(constants, frozen, after))
+        return gate.look_ahead(
+            value, recent.is_last, constants.gate_decay, self.config.gate_horizon
         )
-        index = self._index(window, recent, is_valid)
-        ahead = Where(rows.next_obs, look.probe, rows.next_key * self.spec.num_actions + look.probe)
-        means, _, _ = index.moments(channels[:, : config.heads]).at(
-            self._at(ahead, lambda: look.features)
-        )
-        value = jnp.maximum(lotv.epistemic(means), self.v_count(window, ahead))
-        summed = gate.look_ahead(
-            value, recent.is_last, window.constants.gate_decay, config.gate_horizon
-        )
-        return index.moments(jnp.concatenate([channels, summed[:, None]], axis=1))
 
     def _index(
-        self, window: Window, recent: Recent, is_valid: Bool[Array, " rows"]
+        self, encoder: nets.Trunk, recent: Recent, is_valid: Bool[Array, " rows"]
     ) -> moments.Index:
         rows, config = recent.rows, self.config
         if config.moments == "bucket":
             return moments.buckets(rows.key, is_valid, self.spec.num_keys)
-        place = self._at(Where(rows.obs, rows.action, rows.key), self._encoding(window, rows.obs))
-        return moments.nearest(place, is_valid, config.neighbours, config.weights)
+        places = self._at(Where(rows.obs, rows.action, rows.key), _encoding(encoder, rows.obs))
+        return moments.nearest(places, is_valid, config.neighbours, config.weights)
 
-    def _encoding(self, window: Window, obs: Any) -> Any:
-        some = lambda obs: inverse.encode(window.encoder, nets.see(obs))  # noqa: E731
-        return lambda: nets.sweep(some, obs)
-
-    def _at(self, where: Where, features: Any) -> moments.At:
+    def _at(self, where: Where, features: Callable[[], Float[Array, "n features"]]) -> moments.At:
         """Where on the estimator's map; `features` gives φ, and is called only if that is the map."""
         if self.config.moments == "knn16":
             place = features()
@@ -147,18 +150,18 @@ class Freezer(eqx.Module):
             place = jnp.zeros((where.key.shape[0], 0), jnp.float32)
         return moments.At(where.key, where.action, place)
 
-    def v_count(self, window: Window, where: Where) -> Float[Array, " n"]:
-        """The novelty's V_epi as the window has it."""
-        x = self.novelty.value(window.novelty, where)
-        return v_epi(x, window.constants.count_scale, window.constants.gamma)
+    def _v_count(self, constants: Constants, frozen: Any, where: Where) -> Float[Array, " n"]:
+        """The novelty's V_epi."""
+        x = self.novelty.value(frozen, where)
+        return v_epi(x, constants.count_scale, constants.gamma)
 
     def parts(self, window: Window, where: Where) -> Parts:
         """The reward at (s, a), with all it is made of."""
-        at = self._at(where, self._encoding(window, where.obs))
+        at = self._at(where, _encoding(window.encoder, where.obs))
         mean, variance, has_data = window.moments.at(at)
         num, m = self.config.heads, self.config.probes
         return compose(
-            v_count=self.v_count(window, where),
+            v_count=self._v_count(window.constants, window.novelty, where),
             v_lotv=lotv.epistemic(mean[:, :num]),
             detectors=(
                 lotv.aleatoric(variance[:, :num]),
@@ -171,14 +174,23 @@ class Freezer(eqx.Module):
         )
 
 
-def continuations(window: Window, look: Look) -> Float[Array, "heads rows"]:
+def _encoding(encoder: nets.Trunk, obs: Any) -> Callable[[], Float[Array, "n features"]]:
+    some = lambda obs: inverse.encode(encoder, nets.see(obs))  # noqa: E731
+    return lambda: nets.sweep(some, obs)
+
+
+def continuations(
+    look: Look, slope: Float[Array, " heads"], offset: Float[Array, " heads"]
+) -> Float[Array, "heads rows"]:
     """g_k of every head: calibrated, centred by the uniform u, averaged under π_ref."""
-    num = look.logits.shape[-1]
-    shape = look.logits.shape
-    slope = jnp.broadcast_to(window.slope[:, None, None], shape)
-    offset = jnp.broadcast_to(window.offset[:, None, None], shape)
-    centred = heads.centre(slope * look.logits + offset, jnp.full(num, 1.0 / num))
-    return jax.vmap(lambda head: heads.continuation(look.policy, head))(centred)
+    uniform = jnp.full(look.logits.shape[-1], 1.0 / look.logits.shape[-1])
+
+    def one(
+        logits: Float[Array, "rows actions"], a: Float[Array, ""], b: Float[Array, ""]
+    ) -> Float[Array, " rows"]:
+        return heads.continuation(look.policy, heads.centre(a * logits + b, uniform))
+
+    return jax.vmap(one)(look.logits, slope, offset)
 
 
 def draw_valid(
