@@ -97,7 +97,7 @@ class Prime(Reward[PrimeState]):
         self, state: PrimeState, batch: Batch, key: PRNGKeyArray
     ) -> tuple[PrimeState, Metrics]:
         before, after = nets.see(batch.obs), nets.see(batch.next_obs)
-        targets = self._targets(state, batch, after, key)
+        policy, targets = self._targets(state, batch, after, key)
         losses, state = self._evaluate(state, batch, before, targets)
         inverse_loss, accuracy, state = self._tell_actions(state, batch, before, after)
         novelty, more = self.freezer.novelty.learn(state.novelty, batch, key)
@@ -106,6 +106,7 @@ class Prime(Reward[PrimeState]):
             "zeta_abs_max": jnp.max(jnp.abs(targets)),
             "inverse_loss": inverse_loss,
             "inverse_accuracy": accuracy,
+            "pi_ref_from_u": telemetry.from_uniform(policy, batch.weight),
         }
         clip = state.window.constants.reward_clip
         metrics |= telemetry.of_parts(self.parts(state, batch), batch.weight, clip)
@@ -113,8 +114,8 @@ class Prime(Reward[PrimeState]):
 
     def _targets(
         self, state: PrimeState, batch: Batch, after: heads.Patches, key: PRNGKeyArray
-    ) -> Float[Array, "heads batch quantiles"]:
-        """ζ_k of every transition; a' is drawn once and shared by the heads."""
+    ) -> tuple[Float[Array, "batch actions"], Float[Array, "heads batch quantiles"]]:
+        """π_ref at s', and ζ_k of every transition; a' is drawn once and shared by the heads."""
         window, num = state.window, self.spec.num_actions
         q = heads.ensemble(window.heads, state.prior, after, num, window.constants)
         policy = heads.reference_policy(jnp.mean(q[0], axis=-1), window.constants.temperature)
@@ -125,7 +126,7 @@ class Prime(Reward[PrimeState]):
         bonus = continuation_bonus(x, self.config.bonus, numbers.count_scale, numbers.gamma)
         discount = numbers.gamma * (1.0 - batch.terminated.astype(jnp.float32))
         per_row = jax.vmap(quantile.zeta)
-        return jax.vmap(per_row, in_axes=(None, None, 0))(bonus, discount, q_taken)
+        return policy, jax.vmap(per_row, in_axes=(None, None, 0))(bonus, discount, q_taken)
 
     def _evaluate(
         self,

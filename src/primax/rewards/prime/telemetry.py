@@ -37,6 +37,12 @@ def of_parts(parts: Parts, weight: Float[Array, " n"], clip: Float[Array, ""]) -
     }
 
 
+def from_uniform(policy: Float[Array, "n actions"], weight: Float[Array, " n"]) -> Float[Array, ""]:
+    """‖π - u‖₁, averaged: the margin δ_π where π is the reference policy."""
+    away = jnp.sum(jnp.abs(policy - 1.0 / policy.shape[-1]), axis=-1)
+    return jnp.sum(weight * away) / jnp.maximum(jnp.sum(weight), 1.0)
+
+
 def boundary(
     window: Window,
     look: Look,
@@ -44,15 +50,13 @@ def boundary(
     was: Float[Array, " rows"],
     now: Float[Array, " rows"],
 ) -> Metrics:
-    """Of a new window: its policies against u and the agent's, its calibration, the reward's jump."""
+    """Of a new window: its policy against u and the agent's, its calibration, the reward's jump."""
     weight = (recent.is_valid & (recent.rows.weight > 0)).astype(jnp.float32)
     weight = weight / jnp.maximum(jnp.sum(weight), 1.0)
     mean = lambda x: jnp.sum(jnp.where(weight > 0, weight * x, 0.0))  # noqa: E731
-    l1 = lambda p, q: mean(jnp.sum(jnp.abs(p - q), axis=-1))  # noqa: E731
-    uniform = jnp.full_like(look.policy, 1.0 / look.policy.shape[-1])
     metrics = {
-        "pi_ref_from_u": l1(look.policy, uniform),
-        "pi_act_from_ref": l1(recent.policy, look.policy),
+        "pi_ref_from_u_recent": from_uniform(look.policy, weight),
+        "pi_act_from_ref": mean(jnp.sum(jnp.abs(recent.policy - look.policy), axis=-1)),
         "reward_jump": mean(jnp.abs(now - was)),
     }
     for k in range(window.slope.shape[0]):
