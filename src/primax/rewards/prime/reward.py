@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from primax import nets
+from primax.errors import InputError, check_range
 from primax.optim import adam_start, adam_step
 from primax.replay import Batch
 from primax.rewards.base import Metrics, Recent, Reward, Spec, Step
@@ -19,6 +20,10 @@ from primax.rewards.prime.counts import Counts
 from primax.rewards.prime.intrinsic import Parts
 from primax.rewards.prime.novelty import Where, continuation_bonus
 from primax.rewards.prime.window import Freezer, Window
+
+
+MOST_KEYS = 20_000_000
+"""Entries of the count table; a seed holds two, of four bytes each."""
 
 
 class PrimeState(eqx.Module):
@@ -44,6 +49,12 @@ class Prime(Reward[PrimeState]):
     freezer: Freezer
 
     def __init__(self, spec: Spec, config: PrimeConfig):
+        cells = spec.num_actions * spec.planes[1] * spec.planes[2]
+        check_range("the world's count keys", spec.num_keys, cells, MOST_KEYS)
+        if spec.num_keys % cells:
+            raise InputError(
+                f"{spec.num_keys} count keys are not so many for every cell and action"
+            )
         self.spec, self.config = spec, config
         self.freezer = Freezer(spec, config, Counts(spec))
 
