@@ -23,7 +23,7 @@ def convolve(layer: nets.Linear, x: jax.Array) -> jax.Array:
 def test_conv3x3_is_a_convolution_and_so_is_its_gradient(rows, cols, by_rows):
     k_x, k_layer, k_weight = jax.random.split(jax.random.key(0), 3)
     x = jax.random.normal(k_x, (2, rows, cols, 3))
-    layer, weight = nets.linear(k_layer, 27, 5), jax.random.normal(k_weight, (2, rows, cols, 5))
+    layer, weight = nets.layers(k_layer, (27, 5))[0], jax.random.normal(k_weight, (2, rows, cols, 5))
     ours, theirs = (
         jax.value_and_grad(lambda args, f=f: jnp.sum(weight * f(*args)))((layer, x))
         for f in (lambda layer, x: nets.conv3x3(layer, x, by_rows), convolve)
@@ -68,7 +68,7 @@ def test_bfloat16_is_close_and_keeps_float32_outside():
 
 
 def test_initial_weights_are_uniform_within_one_over_the_root_of_the_inputs():
-    layer = nets.linear(jax.random.key(0), 400, 300)
+    (layer,) = nets.layers(jax.random.key(0), (400, 300))
     assert float(jnp.abs(layer.weight).max()) <= 0.05
     assert float(layer.weight.std()) == pytest.approx(0.05 / 3**0.5, rel=0.02)
     assert float(jnp.abs(layer.bias).max()) <= 0.05 and float(layer.bias.std()) > 0.02

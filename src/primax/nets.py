@@ -109,29 +109,42 @@ def sweep(
     return jax.lax.map(one, planes, batch_size=at_once)
 
 
-def linear(key: PRNGKeyArray, inputs: int, outputs: int) -> Linear:
-    """Weights and biases uniform within one over the root of the inputs."""
-    k_weight, k_bias = jax.random.split(key)
-    bound = inputs**-0.5
-    return Linear(
-        jax.random.uniform(k_weight, (inputs, outputs), minval=-bound, maxval=bound),
-        jax.random.uniform(k_bias, (outputs,), minval=-bound, maxval=bound),
-    )
+def layers(key: PRNGKeyArray, *shapes: tuple[int, int]) -> list[Linear]:
+    """Fresh layers, (inputs, outputs) each: uniform within one over the root of the inputs.
+
+    One draw serves them all: a draw a layer takes the compiler longer than all that trains them.
+    """
+    sizes = [(inputs + 1) * outputs for inputs, outputs in shapes]
+    draws = jax.random.uniform(key, (sum(sizes),), minval=-1.0, maxval=1.0)
+    made, start = [], 0
+    for (inputs, outputs), size in zip(shapes, sizes, strict=True):
+        part = draws[start : start + size].reshape(inputs + 1, outputs) * inputs**-0.5
+        made.append(Linear(part[:-1], part[-1]))
+        start += size
+    return made
 
 
-def trunk(key: PRNGKeyArray, planes: tuple[int, int, int], config: NetConfig) -> Trunk:
-    """A fresh trunk for observations of the given planes."""
-    k_first, k_second, k_embed = jax.random.split(key, 3)
+def _shapes(planes: tuple[int, int, int], config: NetConfig) -> list[tuple[int, int]]:
     c, rows, cols = planes
-    return Trunk(
-        first=linear(k_first, 9 * c, config.first_channels),
-        second=linear(k_second, 9 * config.first_channels, config.second_channels),
-        embed=linear(k_embed, rows * cols * config.second_channels, config.embedding),
-        config=config,
-    )
+    return [
+        (9 * c, config.first_channels),
+        (9 * config.first_channels, config.second_channels),
+        (rows * cols * config.second_channels, config.embedding),
+    ]
+
+
+def with_trunk(
+    key: PRNGKeyArray,
+    planes: tuple[int, int, int],
+    config: NetConfig,
+    *shapes: tuple[int, int],
+) -> tuple[Trunk, list[Linear]]:
+    """A fresh trunk for observations of the given planes, and layers of other shapes beside it."""
+    first, second, embed, *rest = layers(key, *_shapes(planes, config), *shapes)
+    return Trunk(first, second, embed, config), rest
 
 
 def net(key: PRNGKeyArray, planes: tuple[int, int, int], config: NetConfig, outputs: int) -> Net:
     """A fresh trunk with an output layer."""
-    k_trunk, k_head = jax.random.split(key)
-    return Net(trunk(k_trunk, planes, config), linear(k_head, config.embedding, outputs))
+    trunk, (head,) = with_trunk(key, planes, config, (config.embedding, outputs))
+    return Net(trunk, head)

@@ -25,12 +25,10 @@ def init(
     key: PRNGKeyArray, planes: tuple[int, int, int], net: NetConfig, features: int, actions: int
 ) -> Inverse:
     """A fresh model: the trunk mapped to `features`, then 64 hidden units, then the actions."""
-    k_encoder, k_hidden, k_out = jax.random.split(key, 3)
-    return Inverse(
-        nets.trunk(k_encoder, planes, replace(net, embedding=features, activation="linear")),
-        nets.linear(k_hidden, 2 * features, net.embedding),
-        nets.linear(k_out, net.embedding, actions),
-    )
+    encoder = replace(net, embedding=features, activation="linear")
+    shapes = ((2 * features, net.embedding), (net.embedding, actions))
+    trunk, (hidden, out) = nets.with_trunk(key, planes, encoder, *shapes)
+    return Inverse(trunk, hidden, out)
 
 
 def encode(encoder: nets.Trunk, patches: Patches) -> Float[Array, "n features"]:

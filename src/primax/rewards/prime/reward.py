@@ -21,7 +21,6 @@ from primax.rewards.prime.intrinsic import Parts
 from primax.rewards.prime.novelty import Where, continuation_bonus
 from primax.rewards.prime.window import Freezer, Window
 
-
 MOST_KEYS = 20_000_000
 """Entries of the count table; a seed holds two, of four bytes each."""
 
