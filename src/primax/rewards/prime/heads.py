@@ -31,29 +31,35 @@ def calibrate(
 ) -> tuple[Float[Array, " heads"], Float[Array, " heads"]]:
     """Per-head (a_k, b_k): least squares of Ē_k on the reference head, with clamps.
 
-    The slope is fitted and clamped, then the offset is fitted to that slope and clamped. A head
-    that says the same everywhere has no slope to fit: it gets 1, if the clamps allow it.
+    The slope is fitted and clamped, then the offset is fitted to that slope and clamped. The
+    reference head fits itself with slope 1, and so does a head that says the same everywhere,
+    which has no slope to fit. Taken about one of the logits, so that such a head has no spread.
     """
     weight = jnp.broadcast_to(is_valid[:, None], logits.shape[1:]).astype(jnp.float32)
     weight = weight / jnp.maximum(jnp.sum(weight), 1.0)
-    reference = logits[0]
 
-    def fit(logit: Float[Array, "n actions"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        mean, goal = jnp.sum(weight * logit), jnp.sum(weight * reference)
-        spread = jnp.sum(weight * (logit - mean) ** 2)
-        joint = jnp.sum(weight * (logit - mean) * (reference - goal))
-        slope = jnp.where(spread > 0, joint / jnp.where(spread > 0, spread, 1.0), 1.0)
-        a = jnp.clip(slope, constants.a_min, constants.a_max)
-        return a, jnp.clip(goal - a * mean, -constants.b_max, constants.b_max)
+    def moments(
+        logit: Float[Array, "n actions"],
+    ) -> tuple[Float[Array, ""], Float[Array, "n actions"]]:
+        origin = logit[jnp.argmax(is_valid), 0]
+        shift = jnp.sum(weight * (logit - origin))
+        return origin + shift, (logit - origin) - shift
 
-    return jax.vmap(fit)(logits)
+    mean, away = jax.vmap(moments)(logits)
+    spread = jax.vmap(lambda x: jnp.sum(weight * x * x))(away)
+    joint = jax.vmap(lambda x: jnp.sum(weight * x * away[0]))(away)
+    slope = jnp.where(spread > 0, joint / jnp.where(spread > 0, spread, 1.0), 1.0)
+    a = jnp.clip(slope.at[0].set(1.0), constants.a_min, constants.a_max)
+    return a, jnp.clip(mean[0] - a * mean, -constants.b_max, constants.b_max)
 
 
 def centre(
     calibrated: Float[Array, "*n actions"], baseline: Float[Array, " actions"]
 ) -> Float[Array, "*n actions"]:
     """Ẽ_k, eq. (4): calibrated logits less their mean under the baseline u."""
-    return calibrated - (calibrated @ baseline)[..., None]
+    # A sum, not a product: a GPU's matrix products would round away what heads differ in.
+    mean = jnp.sum(calibrated * jnp.broadcast_to(baseline, calibrated.shape), axis=-1)
+    return calibrated - mean[..., None]
 
 
 def reference_policy(

@@ -132,8 +132,9 @@ class NearestMoments(Moments):
         weight = neighbour_weights(-negative, is_found, self.index.weights)
         x = jnp.where(is_found[:, None], self.channels[row], 0.0)
         origin, x = x[0], jnp.where(is_found[:, None], x - x[:1], 0.0)
-        mean = weight @ x
-        return origin + mean, weight @ (x - mean[None, :]) ** 2, jnp.any(is_found)
+        average = lambda x: jnp.sum(weight[:, None] * x, axis=0)  # noqa: E731
+        mean = average(x)
+        return origin + mean, average((x - mean[None, :]) ** 2), jnp.any(is_found)
 
 
 def neighbour_weights(

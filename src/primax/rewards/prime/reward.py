@@ -70,6 +70,7 @@ class Prime(Reward[PrimeState]):
         novelty = self.freezer.novelty.init(k_novelty)
         live = (numbers, online, prior, model, novelty)
         like = jax.eval_shape(lambda: self.freezer.freeze(live, spec.no_rows(), key)[0])
+        nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), like)
         return PrimeState(
             constants=numbers,
             online=online,
@@ -78,7 +79,7 @@ class Prime(Reward[PrimeState]):
             inverse=model,
             inverse_optimiser=adam_start(model),
             novelty=novelty,
-            window=jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), like),
+            window=replace(nothing, constants=numbers),
         )
 
     def observe(self, state: PrimeState, step: Step, key: PRNGKeyArray) -> tuple[PrimeState, tuple]:
@@ -107,13 +108,14 @@ class Prime(Reward[PrimeState]):
         self, state: PrimeState, batch: Batch, key: PRNGKeyArray
     ) -> tuple[PrimeState, Metrics]:
         before, after = nets.see(batch.obs), nets.see(batch.next_obs)
-        policy, targets = self._targets(state, batch, after, key)
+        k_action, k_novelty = jax.random.split(key)
+        policy, targets = self._targets(state, batch, after, k_action)
         losses, state = self._evaluate(state, batch, before, targets)
         inverse_loss, accuracy, state = self._tell_actions(state, batch, before, after)
-        novelty, more = self.freezer.novelty.learn(state.novelty, batch, key)
+        novelty, more = self.freezer.novelty.learn(state.novelty, batch, k_novelty)
         metrics = {
             "stats_loss": jnp.mean(losses),
-            "zeta_abs_max": jnp.max(jnp.abs(targets)),
+            "zeta_abs_max": jnp.max(jnp.abs(targets) * (batch.weight > 0)[None, :, None]),
             "inverse_loss": inverse_loss,
             "inverse_accuracy": accuracy,
             "pi_ref_from_u": telemetry.from_uniform(policy, batch.weight),

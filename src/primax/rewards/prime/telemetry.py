@@ -33,7 +33,7 @@ def of_parts(parts: Parts, weight: Float[Array, " n"], clip: Float[Array, ""]) -
         "clamped_batch": (jnp.sum(weight * parts.bracket) == 0).astype(jnp.float32),
         "no_data": share(~parts.has_data),
         "reward_clipped": share(jnp.abs(parts.reward) >= clip),
-        "reward_abs_max": jnp.max(jnp.abs(parts.reward)),
+        "reward_abs_max": jnp.max(jnp.abs(parts.reward) * (weight > 0)),
     }
 
 

@@ -77,7 +77,13 @@ class Freezer(eqx.Module):
             probes.readings(psi, psi_probes, constants.gamma),
         ]
         index = self._index(model.encoder, recent, is_valid)
-        ahead = self._ahead(constants, frozen, index.moments(returns), look, recent)
+        worth = self._after(constants, frozen, index.moments(returns), look, recent)
+        ahead = gate.look_ahead(
+            jnp.where(is_valid, worth, 0.0),
+            recent.is_last,
+            constants.gate_decay,
+            self.config.gate_horizon,
+        )
         channels = jnp.concatenate([returns, *noise, ahead[:, None]], axis=1)
         window = Window(
             constants=constants,
@@ -113,7 +119,7 @@ class Freezer(eqx.Module):
         policy = heads.reference_policy(logits[0], constants.temperature)
         return Look(policy, heads.probe_policy(policy), logits, features)
 
-    def _ahead(
+    def _after(
         self,
         constants: Constants,
         frozen: Any,
@@ -121,15 +127,12 @@ class Freezer(eqx.Module):
         look: Look,
         recent: Recent,
     ) -> Float[Array, " rows"]:
-        """The gate's sum of every row: V_epi at the states after it, each with its probe action."""
+        """V_epi at the state every row led to, with its probe action."""
         rows = recent.rows
         key = rows.next_key * self.spec.num_actions + look.probe
         after = Where(rows.next_obs, look.probe, key)
         means, _, _ = returns.at(self._at(after, lambda: look.features))
-        value = jnp.maximum(lotv.epistemic(means), self._v_count(constants, frozen, after))
-        return gate.look_ahead(
-            value, recent.is_last, constants.gate_decay, self.config.gate_horizon
-        )
+        return jnp.maximum(lotv.epistemic(means), self._v_count(constants, frozen, after))
 
     def _index(
         self, encoder: nets.Trunk, recent: Recent, is_valid: Bool[Array, " rows"]
