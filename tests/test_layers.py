@@ -5,16 +5,17 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parent.parent / "src" / "primax"
 LAYERS = [
-    {"errors"},
-    {"settings", "folder", "snapshot"},
+    {"errors", "npz"},
+    {"settings", "folder", "snapshot", "tables", "stops"},
     {"config", "stats", "worlds"},
-    {"nets", "replay", "optim", "metrics"},
-    {"rewards", "critics"},
+    {"nets", "replay", "optim", "metrics", "records"},
+    {"rewards", "critics", "best"},
     {"methods", "learner"},
-    {"training"},
+    {"training", "config_json"},
     {"provenance"},
     {"runs"},
-    {"paper", "gym"},
+    {"api", "export"},
+    {"paper", "gym", "guarantees", "explain"},
     {"cli"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

@@ -9,11 +9,12 @@ import pytest
 from probes import Both, Chosen, Constant, Delayed, Ends, ProbeConfig, Seen
 
 from primax import critics, nets
+from primax.api import train
 from primax.config import Config, CriticsConfig, ExploreConfig, NetConfig
 from primax.learner import Learner
 from primax.methods import build, configure, spec
 from primax.rewards.task import NoOptions, Task
-from primax.training import compile_program, measures, run, train
+from primax.training import compile_program, measures, run
 from primax.worlds import make_world
 from primax.worlds.exact import expected_score
 
@@ -39,7 +40,7 @@ def trained(probe, steps: int, **changes):
         warmup=100,
         replay=2_000,
         recent=100,
-        net=NetConfig(first_channels=4, second_channels=4, embedding=16),
+        net=NetConfig(first_channels=8, second_channels=8, embedding=16),
         critics=CriticsConfig(**(settings | changes)),
         explore=ExploreConfig(start=1.0, end=1.0),
     )

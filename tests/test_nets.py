@@ -23,7 +23,10 @@ def convolve(layer: nets.Linear, x: jax.Array) -> jax.Array:
 def test_conv3x3_is_a_convolution_and_so_is_its_gradient(rows, cols, by_rows):
     k_x, k_layer, k_weight = jax.random.split(jax.random.key(0), 3)
     x = jax.random.normal(k_x, (2, rows, cols, 3))
-    layer, weight = nets.layers(k_layer, (27, 5))[0], jax.random.normal(k_weight, (2, rows, cols, 5))
+    layer, weight = (
+        nets.layers(k_layer, (27, 5))[0],
+        jax.random.normal(k_weight, (2, rows, cols, 5)),
+    )
     ours, theirs = (
         jax.value_and_grad(lambda args, f=f: jnp.sum(weight * f(*args)))((layer, x))
         for f in (lambda layer, x: nets.conv3x3(layer, x, by_rows), convolve)

@@ -4,10 +4,13 @@ import errno
 import json
 import os
 import random
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import jax.numpy as jnp
 import numpy as np
@@ -15,11 +18,16 @@ import pytest
 
 from primax import folder as disk
 from primax import runs, training
+from primax.api import train
 from primax.cli import main
+from primax.cli.common import start_jax
+from primax.config_json import create, read_config
+from primax.export import load
 from primax.methods import build, configure
 
 SMOKE = ["train", "task", "maze", "--preset", "smoke", "--seeds", "2", "--save-every", "0"]
 ARGS = ["task", "maze", "--preset", "smoke", "--seeds", "2", "--steps", "15000"]
+PRIME = ["prime", "butterflies", "--preset", "smoke", "--seeds", "2", "--steps", "6000"]
 
 
 @pytest.fixture(scope="module")
@@ -48,9 +56,10 @@ def primax(environment, *args) -> str:
 
 
 def assert_same(folder, whole) -> None:
-    """Tables and final state, byte for byte."""
-    for name in ("config.json", *disk.TABLES):
+    """Tables, maps, replays and final state, byte for byte."""
+    for name in ("config.json", *disk.FINAL):
         assert (folder / name).read_bytes() == (whole / name).read_bytes(), name
+    assert not (folder / "maps.raw").exists()
     last = sorted((whole / "checkpoints").iterdir())[-1].name
     ours, theirs = (path / "checkpoints" / last / "state.npz" for path in (folder, whole))
     assert ours.read_bytes() == theirs.read_bytes()
@@ -69,11 +78,11 @@ def kill_after(environment, folder, args, size: int) -> bool:
     return False
 
 
-def assert_survives(environment, whole, folder, kills: int, seed: int) -> None:
+def assert_survives(environment, whole, folder, kills: int, seed: int, args=ARGS) -> None:
     """Kills at random moments until the run is through; every resume loses at most one interval."""
     draw = random.Random(seed)
     end = (whole / "episodes.csv").stat().st_size
-    killed, args = 0, ["train", *ARGS, "--out", folder, "--save-every", "0"]
+    killed, args = 0, ["train", *args, "--out", folder, "--save-every", "0"]
     while killed < kills:
         at = draw.uniform(killed / kills, (killed + 1) / kills) * 0.9
         assert kill_after(environment, folder, args, int(at * end)), "it finished before the kill"
@@ -93,6 +102,17 @@ def test_five_kills_change_no_byte(environment, whole, tmp_path):
 @pytest.mark.parametrize("seed", range(1, 5))
 def test_twenty_more_kills_change_no_byte(environment, whole, tmp_path, seed):
     assert_survives(environment, whole, tmp_path / "run", kills=5, seed=seed)
+
+
+def test_kills_change_no_byte_of_prime(environment, tmp_path):
+    primax(environment, "train", *PRIME, "--out", tmp_path / "whole")
+    assert_survives(environment, tmp_path / "whole", tmp_path / "run", 2, seed=0, args=PRIME)
+    with np.load(tmp_path / "run" / "maps.npz") as maps:
+        assert maps["v_epi"].shape == maps["visits"].shape == (12, 2, 6, 6)
+        np.testing.assert_array_equal(maps["visits"].sum(axis=(2, 3)), 500)
+        assert np.isnan(maps["r_int"][0]).all() and np.isfinite(maps["r_int"][1:]).any()
+    primax(environment, "export", tmp_path / "run", "--which", "best")
+    assert load(tmp_path / "run" / "export_best.npz").seeds == (0, 1)
 
 
 def test_killed_while_compiling_it_starts_again(environment, whole, tmp_path):
@@ -193,6 +213,78 @@ def test_a_full_disk_keeps_what_was_saved(here, capsys, tmp_path, monkeypatch):
     assert disk.load(folder)[0] is not None
 
 
+TINY = """
+mount -t tmpfs -o size={size} tmpfs {place} || exit 99
+head -c {filler} /dev/zero > {place}/filler
+{train} --out {place}/run; echo "status $?"
+ls {place}/run/checkpoints
+rm {place}/filler
+{resume} {place}/run; echo "status $?"
+cp -r {place}/run {out}
+"""
+
+
+def test_a_disk_that_is_really_full(environment, whole, tmp_path):
+    """A small file system of its own; two checkpoints and a half fit until space is made."""
+    place, out = tmp_path / "tiny", tmp_path / "out"
+    place.mkdir()
+    state = sorted((whole / "checkpoints").iterdir())[-1] / "state.npz"
+    size = state.stat().st_size
+    script = TINY.format(
+        size=8 * size,
+        filler=int(5.5 * size),
+        place=place,
+        out=out,
+        train=shlex.join(command("train", *ARGS, "--save-every", 0)),
+        resume=shlex.join(command("resume", "--save-every", 0)),
+    )
+    unshare = shutil.which("unshare") or pytest.skip("needs unshare(1), to mount a small disk")
+    done = subprocess.run(
+        [unshare, "-rm", "sh", "-c", script], env=environment, capture_output=True, text=True
+    )
+    if done.returncode in (1, 99):
+        pytest.skip(f"may not mount a small disk: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    (said,) = (line for line in done.stderr.splitlines() if line.startswith("primax: "))
+    assert "cannot write: No space left on device" in said
+    assert f"primax resume {place}/run goes on from it" in said
+    before, after = done.stdout.split("status 1\n")
+    assert "starting at step 0" in before and after.endswith("status 0\n")
+    first, second = after.splitlines()[:2]
+    assert (first, second) == ("000000500", "000001000"), "and no half of a third"
+    assert "going on from step 1,000" in after
+    assert_same(out, whole)
+
+
+def test_in_python_the_same_call_goes_on(here, tmp_path):
+    start_jax("")  # with its cache: the programs are all the same
+    folder, clocks = tmp_path / "run", []
+
+    def stop(progress):
+        if progress.clock == 1_000:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    args = ("task", "maze", 2, "smoke")
+    with pytest.raises(runs.RunError, match="stopped at step 1,000"):
+        train(*args, on_window=stop, out=folder)
+    result = train(*args, on_window=lambda now: clocks.append(now.clock), out=str(folder))
+    assert clocks == [1_500, 2_000] and result.run_s > 0
+    with ThreadPoolExecutor(1) as elsewhere:  # where no signal can be caught
+        elsewhere.submit(train, *args, out=tmp_path / "whole").result()
+    assert_same(folder, tmp_path / "whole")
+    plain = train(*args)
+    for ours, theirs in ((result.episodes, plain.episodes), (result.windows, plain.windows)):
+        assert list(ours) == list(theirs)
+        for name, column in theirs.items():
+            assert ours[name].dtype == column.dtype, name
+            np.testing.assert_array_equal(ours[name], column)
+    assert runs.snapshot.dump(result.state) == runs.snapshot.dump(plain.state)
+    again = train(*args, on_window=stop, out=folder)
+    assert again.episodes["score"].tolist() == plain.episodes["score"].tolist()
+    with pytest.raises(runs.InputError, match="holds a run of another configuration"):
+        train("task", "maze", 3, "smoke", out=folder)
+
+
 def test_a_run_made_elsewhere_is_refused_unless_told(here, capsys, tmp_path, monkeypatch):
     folder = tmp_path / "run"
     started(folder, monkeypatch)
@@ -203,10 +295,10 @@ def test_a_run_made_elsewhere_is_refused_unless_told(here, capsys, tmp_path, mon
         assert main(["resume", str(folder), "--anyway"]) == 0
 
 
-def started(folder, monkeypatch) -> None:
-    """A run that was stopped by force with checkpoints at 1,000 and 1,500 steps."""
+def started(folder, monkeypatch, clock: int = 1_500) -> None:
+    """A run that was stopped by force with its last checkpoint at that step."""
     with monkeypatch.context() as patch:
-        patch.setattr(runs, "check_finite", stop_at(1_500))
+        patch.setattr(runs, "check_finite", stop_at(clock))
         with pytest.raises(StopError):
             main([*SMOKE, "--out", str(folder)])
 
@@ -240,6 +332,39 @@ def test_without_a_usable_checkpoint_it_begins_again_only_when_told(
     assert main(["resume", str(folder), "--restart"]) == 0
     assert "starting at step 0" in capsys.readouterr().out
     assert b",101," not in table.read_bytes()
+
+
+@pytest.mark.parametrize("where", ["save", "keep_only"])
+def test_killed_at_the_very_end_a_resume_finishes_it(here, capsys, tmp_path, monkeypatch, where):
+    """Before the last checkpoint, and after it while maps.raw is still there."""
+    assert main([*SMOKE, "--out", str(tmp_path / "whole")]) == 0
+    folder, real = tmp_path / "run", getattr(disk, where)
+
+    def dies(folder, *args):
+        if disk.FINAL in args:
+            raise StopError
+        real(folder, *args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(disk, where, dies)
+        with pytest.raises(StopError):
+            main([*SMOKE, "--out", str(folder)])
+    assert (folder / "maps.raw").exists() and (folder / "maps.npz").exists()
+    capsys.readouterr()
+    assert main(["resume", str(folder)]) == 0
+    said = capsys.readouterr().out
+    assert ("compiling" in said) == (where == "save"), "with the last checkpoint nothing is left"
+    assert_same(folder, tmp_path / "whole")
+
+
+def test_stopped_after_the_warm_up_it_goes_on(here, tmp_path, monkeypatch):
+    """Nothing is in the window table then, not even its header."""
+    assert main([*SMOKE, "--out", str(tmp_path / "whole")]) == 0
+    folder = tmp_path / "run"
+    started(folder, monkeypatch, 500)
+    (folder / "windows.csv").write_bytes(b"seed,step\n0,")
+    assert main(["resume", str(folder), "--save-every", "0"]) == 0
+    assert_same(folder, tmp_path / "whole")
 
 
 def test_a_changed_configuration_is_refused(here, capsys, tmp_path, monkeypatch):
@@ -281,8 +406,8 @@ def test_a_run_carries_its_map(here, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     config = configure("task", "maze", "smoke", {"world.layout": "m.txt"})
     path.unlink()
-    runs.create(tmp_path / "run", config, (0,))
-    again, _ = runs.read_config(tmp_path / "run")
+    create(tmp_path / "run", config, (0,))
+    again, _ = read_config(tmp_path / "run")
     assert build(again)[0].goal == 35
 
 
@@ -332,8 +457,8 @@ def test_a_diverging_run_stops_and_keeps_its_last_good_checkpoint(
 def test_configurations_survive_the_folder(tmp_path):
     settings = {"critics.heads": "3", "world.layout": "one_wide", "net.activation": "relu"}
     config = configure("none", "maze", "quick", settings)
-    runs.create(tmp_path / "run", config, (3, 5))
-    assert runs.read_config(tmp_path / "run") == (config, (3, 5))
+    create(tmp_path / "run", config, (3, 5))
+    assert read_config(tmp_path / "run") == (config, (3, 5))
 
 
 def test_a_resumed_state_needs_no_second_program():

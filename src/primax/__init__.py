@@ -2,9 +2,11 @@
 
 __version__ = "0.1.0"
 
+from primax import export
+from primax.api import train
 from primax.errors import InputError
 from primax.methods import METHODS, configure
-from primax.training import Result, train
+from primax.training import Result
 from primax.worlds import WORLDS, make_world
 
 __all__ = [
@@ -14,6 +16,7 @@ __all__ = [
     "Result",
     "__version__",
     "configure",
+    "export",
     "make_world",
     "train",
 ]

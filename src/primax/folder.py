@@ -1,29 +1,31 @@
 """A run's folder on disk: tables that grow, checkpoints that are whole or not there.
 
-    config.json  manifest.json  episodes.csv  windows.csv  lock
+    config.json  manifest.json  episodes.csv  windows.csv  maps.raw  replays.jsonl  lock
     checkpoints/00012000/about.json, state.npz
 
 A row once appended stays. A checkpoint is written beside its place, synced, and renamed into it;
 it records how long every table was and a hash of that much of it. Whatever moment the machine dies
 at, the newest checkpoint that verifies, with the tables cut back to what it saw, is a moment the
-run was really in.
+run was really in. The last checkpoint knows maps.npz in place of maps.raw, which then goes.
 """
 
-import fcntl
 import hashlib
 import json
 import os
 import shutil
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from primax.errors import InputError
+from primax.npz import Sink
 
-TABLES = ("episodes.csv", "windows.csv")
+TABLES = ("episodes.csv", "windows.csv", "maps.raw", "replays.jsonl")
+FINAL = ("episodes.csv", "windows.csv", "maps.npz", "replays.jsonl")
+"""The tables of a run that is through."""
 KEEP = 2
+CHUNK = 1 << 20
 
 
 class DamagedError(Exception):
@@ -32,11 +34,25 @@ class DamagedError(Exception):
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A verified checkpoint: where the run stood, and its state's bytes."""
+    """A verified checkpoint: where the run stood, and the file of its state."""
 
     clock: int
-    state: bytes
+    state: Path
     about: dict[str, Any]
+
+
+class _Hashing:
+    """A file that hashes what is written to it."""
+
+    def __init__(self, file: BinaryIO):
+        self.file, self.hash = file, hashlib.sha256()
+
+    def write(self, content: Any) -> int:
+        self.hash.update(content)
+        return self.file.write(content)
+
+    def flush(self) -> None:
+        self.file.flush()
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -59,6 +75,16 @@ def _write(path: Path, content: bytes, mode: str) -> None:
         os.fsync(file.fileno())
 
 
+def _stream(path: Path, write: Callable[[Sink], None]) -> str:
+    """Writes a file piece by piece; returns the hash of it all."""
+    with path.open("wb") as file:
+        hashing = _Hashing(file)
+        write(hashing)
+        file.flush()
+        os.fsync(file.fileno())
+    return hashing.hash.hexdigest()
+
+
 def sync_folder(path: Path) -> None:
     """Waits until the names in a folder are on the disk."""
     handle = os.open(path, os.O_RDONLY)
@@ -68,21 +94,30 @@ def sync_folder(path: Path) -> None:
         os.close(handle)
 
 
-def save(folder: Path, clock: int, state: bytes, about: dict[str, Any]) -> None:
-    """Adds a checkpoint and drops all but the newest two."""
+def save(
+    folder: Path,
+    clock: int,
+    write: Callable[[Sink], None],
+    about: dict[str, Any],
+    tables: tuple[str, ...] = TABLES,
+) -> None:
+    """Adds a checkpoint, its state written by `write`, and drops all but the newest two."""
     home = folder / "checkpoints"
     home.mkdir(exist_ok=True)
     place, temporary = home / f"{clock:09d}", home / f"{clock:09d}.part"
-    for leftover in (temporary, place):
+    for leftover in (*home.glob("*.part"), place):
         if leftover.exists():
             shutil.rmtree(leftover)
     temporary.mkdir()
-    tables = {name: _length_and_hash(folder / name) for name in TABLES}
-    content = {**about, "clock": clock, "tables": tables, "state": _hash(state)}
-    body = json.dumps(content, indent=1, sort_keys=True)
-    sealed = json.dumps({"content": content, "seal": _hash(body.encode())}, indent=1)
-    _write(temporary / "state.npz", state, "wb")
-    _write(temporary / "about.json", sealed.encode(), "wb")
+    try:
+        seen = {name: _length_and_hash(folder / name) for name in tables}
+        state = _stream(temporary / "state.npz", write)
+        content = {**about, "clock": clock, "tables": seen, "state": state}
+        sealed = {"content": content, "seal": _seal(content)}
+        _write(temporary / "about.json", json.dumps(sealed, indent=1).encode(), "wb")
+    except OSError:
+        shutil.rmtree(temporary, ignore_errors=True)  # a full disk needs the space
+        raise
     sync_folder(temporary)
     os.replace(temporary, place)
     sync_folder(home)
@@ -98,7 +133,8 @@ def load(folder: Path) -> tuple[Checkpoint | None, list[str]]:
     damaged: dict[Path, str] = {}
     for place in _places(folder):
         try:
-            checkpoint = _verified(folder, place)
+            checkpoint = _verified(place)
+            _check_tables(folder, checkpoint)
         except DamagedError as error:
             damaged[place] = str(error)
             continue
@@ -108,27 +144,42 @@ def load(folder: Path) -> tuple[Checkpoint | None, list[str]]:
     return None, list(damaged.values())
 
 
+def newest(folder: Path) -> Checkpoint:
+    """The newest checkpoint whose state verifies, for those who only read; nothing is changed."""
+    for place in _places(folder):
+        try:
+            return _verified(place)
+        except DamagedError:
+            continue
+    raise InputError(f"{folder} has no checkpoint that can be used")
+
+
 def _unused(path: Path) -> Path:
     return path if not path.exists() else _unused(path.with_name(f"{path.name}.damaged"))
 
 
 def clear(folder: Path) -> None:
     """Removes tables and checkpoints: the run is to begin again."""
-    for name in TABLES:
-        (folder / name).unlink(missing_ok=True)
+    keep_only(folder, ())
     if (folder / "checkpoints").is_dir():
         shutil.rmtree(folder / "checkpoints")
 
 
-def rewind(folder: Path, checkpoint: Checkpoint) -> int:
-    """Cuts the tables back to what a checkpoint saw; says how many bytes went."""
-    cut = 0
-    for name, (length, _) in checkpoint.about["tables"].items():
-        cut += (folder / name).stat().st_size - length
+def keep_only(folder: Path, tables: tuple[str, ...]) -> None:
+    """Removes the tables that are not named."""
+    for name in {*TABLES, *FINAL} - set(tables):
+        (folder / name).unlink(missing_ok=True)
+    sync_folder(folder)
+
+
+def rewind(folder: Path, checkpoint: Checkpoint) -> None:
+    """Cuts the tables back to what a checkpoint saw; one it saw nothing of goes, header and all."""
+    lengths = {name: length for name, (length, _) in checkpoint.about["tables"].items() if length}
+    keep_only(folder, tuple(lengths))
+    for name, length in lengths.items():
         with (folder / name).open("r+b") as file:
             file.truncate(length)
             os.fsync(file.fileno())
-    return cut
 
 
 def _places(folder: Path) -> list[Path]:
@@ -139,44 +190,42 @@ def _places(folder: Path) -> list[Path]:
     return sorted((place for place in home.iterdir() if place.name.isdigit()), reverse=True)
 
 
-def _verified(folder: Path, place: Path) -> Checkpoint:
+def _verified(place: Path) -> Checkpoint:
     try:
         sealed = json.loads((place / "about.json").read_bytes())
         content = sealed["content"]
-        body = json.dumps(content, indent=1, sort_keys=True)
-        is_sealed = sealed["seal"] == _hash(body.encode())
-        state = (place / "state.npz").read_bytes()
+        is_sealed = sealed["seal"] == _seal(content)
+        with (place / "state.npz").open("rb") as file:
+            state = hashlib.file_digest(file, "sha256").hexdigest()
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DamagedError(f"{place.name}: cannot be read ({error})") from error
     if not is_sealed:
         raise DamagedError(f"{place / 'about.json'} is damaged")
-    if _hash(state) != content["state"]:
+    if state != content["state"]:
         raise DamagedError(f"{place / 'state.npz'} is damaged")
-    for name, (length, digest) in content["tables"].items():
+    return Checkpoint(int(content["clock"]), place / "state.npz", content)
+
+
+def _check_tables(folder: Path, checkpoint: Checkpoint) -> None:
+    """Whether the tables still begin with what a checkpoint saw of them."""
+    for name, (length, digest) in checkpoint.about["tables"].items():
         if _length_and_hash(folder / name, length) != [length, digest]:
-            raise DamagedError(f"{folder / name} is not the table checkpoint {place.name} saw")
-    return Checkpoint(int(content["clock"]), state, content)
+            place = checkpoint.state.parent.name
+            raise DamagedError(f"{folder / name} is not the table checkpoint {place} saw")
 
 
-def _hash(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+def _seal(content: dict[str, Any]) -> str:
+    body = json.dumps(content, indent=1, sort_keys=True)
+    return hashlib.sha256(body.encode()).hexdigest()
 
 
 def _length_and_hash(path: Path, length: int | None = None) -> list[Any]:
-    content = path.read_bytes()[:length] if path.exists() else b""
-    return [len(content), _hash(content)]
-
-
-@contextmanager
-def locked(folder: Path) -> Generator[None]:
-    """Holds the folder for this process; the system lets go when the process ends, however it ends."""
-    try:
-        file = (folder / "lock").open("a")
-    except OSError as error:
-        raise InputError(f"cannot lock {folder}: {error.strerror}") from error
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(f"{folder} is in use by another process") from None
-        yield
+    """Of the first `length` bytes, or of all; a file that is not there is empty."""
+    left = path.stat().st_size if path.exists() else 0
+    left, size, digest = left if length is None else min(left, length), 0, hashlib.sha256()
+    if left:
+        with path.open("rb") as file:
+            while chunk := file.read(min(CHUNK, left - size)):
+                digest.update(chunk)
+                size += len(chunk)
+    return [size, digest.hexdigest()]

@@ -12,8 +12,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, UInt8
 
+from primax import best, metrics, nets, replay
 from primax import critics as critic
-from primax import metrics, nets, replay
 from primax.config import Config
 from primax.rewards.base import Recent, Reward, Step
 from primax.worlds import ACTIONS, World, tally
@@ -35,6 +35,7 @@ class State(eqx.Module):
     memo: PyTree
     tally: tally.Tally
     critics: critic.Critics
+    best: best.Best
     reward: PyTree
     ring: replay.Ring
 
@@ -57,6 +58,8 @@ class Learner(eqx.Module):
         slot = replay.Slot(replay.pack(obs), memo)
         zero, never = jnp.int32(0), jnp.bool_(False)
         row = _row(zero, jnp.float32(0), (zero, zero), never, never)
+        heads, planes = self.config.critics.heads, self.reward.view_planes
+        critics = critic.init(k_critics, heads, self.config.net, planes, len(ACTIONS))
         return State(
             seed=seed,
             key=key,
@@ -65,13 +68,8 @@ class Learner(eqx.Module):
             obs=obs,
             memo=memo,
             tally=tally.start(world, first),
-            critics=critic.init(
-                k_critics,
-                self.config.critics.heads,
-                self.config.net,
-                self.reward.view_planes,
-                len(ACTIONS),
-            ),
+            critics=critics,
+            best=best.start(critics.online),
             reward=reward,
             ring=replay.empty(self.config.replay, world.horizon, slot, row),
         )
@@ -90,7 +88,7 @@ class Learner(eqx.Module):
     def window(self, state: State, clock: Clock) -> tuple[State, dict[str, Any]]:
         """Freezes the reward, then acts and learns for a window."""
         config = self.config
-        recent = self._recent(state, clock)
+        recent, greedy = self._recent(state, clock)
         k_refresh = _stream(state.key, REFRESH, clock)
         reward, said = self.reward.refresh(state.reward, recent, k_refresh)
         state = replace(state, reward=reward)
@@ -105,12 +103,14 @@ class Learner(eqx.Module):
             return (state, clock), said
 
         state, outputs = self._segments(state, clock, config.window, round_)
-        outputs["window"] |= said | self._policy_metrics(state, recent, clock + config.window)
+        judged = best.judge(state.best, state.critics.online, clock + config.window)
+        state = replace(state, best=judged)
+        outputs["window"] |= said | self._policy_metrics(state, recent, greedy, clock)
         outputs["maps"] |= maps
         return state, outputs
 
-    def _recent(self, state: State, clock: Clock) -> Recent:
-        """The snapshot a window is frozen from."""
+    def _recent(self, state: State, clock: Clock) -> tuple[Recent, Int[Array, " rows"]]:
+        """The snapshot a window is frozen from, and the greedy actions after its rows."""
         age = jnp.arange(self.config.recent, 0, -1)
         rows = replay.read(state.ring, clock, age, self.reward.spec.planes)
         is_last = ((clock - age) % self.world.horizon == self.world.horizon - 1) | rows.terminated
@@ -122,12 +122,15 @@ class Learner(eqx.Module):
         greedy = jnp.argmax(jnp.mean(nets.sweep(values, views), axis=1), axis=1)
         epsilon = self.epsilon(clock)
         policy = epsilon / len(ACTIONS) + (1.0 - epsilon) * jax.nn.one_hot(greedy, len(ACTIONS))
-        return Recent(rows, age <= clock, is_last, policy)
+        return Recent(rows, age <= clock, is_last, policy), greedy
 
-    def _policy_metrics(self, state: State, recent: Recent, clock: Clock) -> Metrics:
+    def _policy_metrics(
+        self, state: State, recent: Recent, greedy: Int[Array, " rows"], began: Clock
+    ) -> Metrics:
         """How much the policy depends on the state: greedy as of the snapshot, executed as of now."""
         num_keys, num = self.reward.spec.num_keys, len(ACTIONS)
-        greedy = recent.rows.next_key * num + jnp.argmax(recent.policy, axis=1)
+        clock = began + self.config.window
+        greedy = recent.rows.next_key * num + greedy
         is_valid = recent.is_valid & (recent.rows.weight > 0)
         age = jnp.arange(1, min(metrics.MI_ROWS, state.ring.capacity - 1) + 1)
         key, is_lived = replay.lived(state.ring, clock, age)
@@ -170,6 +173,8 @@ class Learner(eqx.Module):
 
         length = steps // config.segment
         (state, clock), (episodes, means) = jax.lax.scan(segment, (state, clock), length=length)
+        noted = best.note(state.best, episodes["outcome"], episodes["is_over"])
+        state = replace(state, best=noted)
         maps = {"visits": self._visits(state, clock, steps)}
         return state, {"episodes": episodes, "window": _reduce(means), "maps": maps}
 

@@ -7,7 +7,16 @@ from typing import Any
 from primax.config import Config, CriticsConfig, ExploreConfig
 from primax.errors import InputError, check_range, lookup
 from primax.rewards.base import Reward, Spec
+from primax.rewards.count import Count, CountConfig
+from primax.rewards.dirichlet import Dirichlet, DirichletConfig
+from primax.rewards.disagreement import Disagreement, DisagreementConfig
+from primax.rewards.icm import Icm, IcmConfig
+from primax.rewards.moss import Moss, MossConfig
 from primax.rewards.prime import Prime, PrimeConfig
+from primax.rewards.rnd import Rnd, RndConfig
+from primax.rewards.s_adapt import SAdapt, SAdaptConfig
+from primax.rewards.smirl import Smirl, SmirlConfig
+from primax.rewards.snapshot import ensemble_snapshot, rnd_snapshot
 from primax.rewards.task import NoOptions, Nothing, Task
 from primax.settings import flatten, override
 from primax.worlds import ACTIONS, WORLDS, World
@@ -39,6 +48,26 @@ METHODS = {
         explore=ExploreConfig(end=0.01),
     ),
     "task": Method("the world's own signal: the paper's Extrinsic-DQN", Task),
+    "smirl": Method("SMIRL: what the episode so far makes likely", Smirl, options=SmirlConfig),
+    "rnd": Method("RND: error in predicting a random network", Rnd, options=RndConfig),
+    "disagreement": Method(
+        "Disagreement: variance over forward models", Disagreement, options=DisagreementConfig
+    ),
+    "s_adapt": Method(
+        "S-Adapt: a bandit seeks or shuns surprise, by episode", SAdapt, options=SAdaptConfig
+    ),
+    "moss": Method("MOSS: entropy sought, then shunned, by the clock", Moss, options=MossConfig),
+    "rnd_snapshot": Method("RND, frozen for a window at a time", rnd_snapshot, options=RndConfig),
+    "ensemble_snapshot": Method(
+        "Disagreement, frozen for a window at a time",
+        ensemble_snapshot,
+        options=DisagreementConfig,
+    ),
+    "icm": Method("ICM: forward error in inverse-dynamics features", Icm, options=IcmConfig),
+    "count": Method("one over the root of the visit count", Count, options=CountConfig),
+    "dirichlet": Method(
+        "the exact information gain of a Dirichlet table", Dirichlet, options=DirichletConfig
+    ),
     "none": Method("no reward: what the learner does of itself", Nothing),
     "random": Method("uniform random actions throughout", Nothing, explore=ExploreConfig(end=1.0)),
 }

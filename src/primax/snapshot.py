@@ -1,13 +1,14 @@
 """A tree of arrays as bytes, and back: npz without pickle."""
 
-import io
-import zipfile
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from primax import npz
 from primax.errors import InputError
 
 
@@ -21,37 +22,38 @@ def _plain(leaf: Any) -> np.ndarray:
     return array.view(np.uint16) if array.dtype == jnp.bfloat16 else array
 
 
-def dump(tree: Any) -> bytes:
+def _arrays(tree: Any) -> Iterator[tuple[str, np.ndarray]]:
+    """Leaf by leaf, so that a device's memory need not be on the host all at once."""
+    for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
+        yield jax.tree_util.keystr(path), _plain(leaf)
+
+
+def write(file: npz.Sink, tree: Any) -> None:
     """Every leaf under its path, uncompressed; the same tree gives the same bytes."""
-    arrays = {jax.tree_util.keystr(path): _plain(leaf) for path, leaf in _leaves(tree)}
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-        for name, array in arrays.items():
-            part = io.BytesIO()
-            np.lib.format.write_array(part, np.asarray(array, order="C"), allow_pickle=False)
-            # A fixed date: a time stamp would make equal states unequal files.
-            archive.writestr(zipfile.ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0)), part.getvalue())
-    return buffer.getvalue()
+    npz.write(file, _arrays(tree))
 
 
-def restore(content: bytes, like: Any) -> Any:
-    """The tree `dump` wrote, in the shape of `like`; anything else is refused by name."""
+def dump(tree: Any) -> bytes:
+    """What `write` would write."""
+    return npz.to_bytes(_arrays(tree))
+
+
+def restore(source: Path | bytes, like: Any) -> Any:
+    """The tree that was written, in the shape of `like`; anything else is refused by name."""
+    paths = jax.tree_util.tree_leaves_with_path(like)
+    wanted = {jax.tree_util.keystr(path): leaf for path, leaf in paths}
+    found: dict[str, jax.Array] = {}
     try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except (ValueError, zipfile.BadZipFile, EOFError) as error:
+        for name, array in npz.read(source):
+            if name not in wanted:
+                raise InputError(f"the state does not fit this configuration: {name}")
+            found[name] = _fit(name, array, wanted[name])
+    except npz.NpzError as error:
         raise InputError(f"the state cannot be read: {error}") from error
-    leaves = _leaves(like)
-    names = [jax.tree_util.keystr(path) for path, _ in leaves]
-    if set(names) != set(arrays):
-        odd = sorted(set(names) ^ set(arrays))
-        raise InputError(f"the state does not fit this configuration: {odd[0]}")
-    fitted = [_fit(name, arrays[name], leaf) for name, (_, leaf) in zip(names, leaves, strict=True)]
-    return jax.tree.unflatten(jax.tree.structure(like), fitted)
-
-
-def _leaves(tree: Any) -> list[tuple[Any, Any]]:
-    return jax.tree_util.tree_leaves_with_path(tree)
+    missing = wanted.keys() - found.keys()
+    if missing:
+        raise InputError(f"the state does not fit this configuration: no {min(missing)}")
+    return jax.tree.unflatten(jax.tree.structure(like), [found[name] for name in wanted])
 
 
 def _fit(name: str, array: np.ndarray, like: Any) -> jax.Array:

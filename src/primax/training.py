@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -11,10 +11,10 @@ import numpy as np
 
 from primax.config import Config
 from primax.learner import Learner
-from primax.methods import build, configure, parse_seeds
+from primax.methods import build
+from primax.tables import Table, concatenate
 
 EPISODE_COLUMNS = ("seed", "episode", "step", "score", "reach", "coverage", "distance")
-Table = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,8 @@ class Progress:
     episodes: Table
     window: Table
     epsilon: float
+    maps: Table = field(default_factory=dict)
+    """Pictures over the grid, [seed, rows, cols] each."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,8 @@ def steps(
         clock += length
         window = window_rows(seeds, clock, metrics["window"])
         now = float(epsilon(jnp.int32(clock)))
-        yield state, Progress(clock, config.total_steps, episodes, window, now)
+        maps = metrics["maps"]
+        yield state, Progress(clock, config.total_steps, episodes, window, now, maps)
 
 
 def episode_rows(
@@ -166,19 +169,6 @@ def window_rows(seeds: tuple[int, ...], clock: int, metrics: Any) -> Table:
     return {"seed": np.array(seeds), "step": np.full(len(seeds), clock), **metrics}
 
 
-def train(
-    method: str,
-    world: str,
-    seeds: int | str = 15,
-    preset: str = "paper",
-    settings: dict[str, str] | None = None,
-    on_window: Callable[[Progress], None] = lambda progress: None,
-) -> Result:
-    """Trains a method in a world, all seeds at once; see `configure` for `preset` and `settings`."""
-    config = configure(method, world, preset, settings)
-    return run(config, parse_seeds(seeds), on_window)
-
-
 def run(
     config: Config,
     seeds: tuple[int, ...],
@@ -195,14 +185,10 @@ def run(
     return Result(
         config=config,
         seeds=seeds,
-        episodes=_concatenate([progress.episodes for progress in history]),
-        windows=_concatenate([progress.window for progress in history if progress.window]),
+        episodes=concatenate([progress.episodes for progress in history]),
+        windows=concatenate([progress.window for progress in history if progress.window]),
         state=state,
         compile_s=program.compile_s,
         run_s=time.perf_counter() - start,
         memory=program.memory,
     )
-
-
-def _concatenate(tables: list[Table]) -> Table:
-    return {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}

@@ -11,8 +11,11 @@ from primax.errors import InputError, RunError, hint
 COMMANDS = {
     "train": "train a method in a world",
     "resume": "take up a run that was stopped or killed",
+    "export": "a run's networks and frozen reward as one small file",
     "bench": "time a training run and keep the figure",
     "stats": "means, intervals and tests for a CSV of scores",
+    "explain": "why transitions get the reward they get",
+    "verify": "what the paper promises, checked on a small learner or on a run",
     "list": "methods, worlds, presets, and every field that can be set",
     "worlds": "the worlds, and what scripted policies score in them",
     "watch": "play an episode in the terminal, or write it as a GIF",

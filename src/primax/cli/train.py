@@ -14,6 +14,7 @@ from primax import runs, training
 from primax.cli.common import plain_console, prepare, run_options
 from primax.cli.progress import Reporter
 from primax.config import Config
+from primax.config_json import create, read_config
 from primax.errors import check_range
 from primax.methods import build
 from primax.worlds.exact import expected_score
@@ -33,7 +34,7 @@ def run(args: argparse.Namespace) -> None:
     console = plain_console()
     announce(console, config)
     if args.out:
-        runs.create(args.out, config, seeds)
+        create(args.out, config, seeds)
         in_folder(console, args.out, args.save_every)
     else:
         result = execute(console, config, seeds)
@@ -42,7 +43,11 @@ def run(args: argparse.Namespace) -> None:
 
 def save_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--save-every", type=float, default=60.0, metavar="S", help="seconds between checkpoints"
+        "--save-every",
+        type=float,
+        default=runs.SAVE_EVERY_S,
+        metavar="S",
+        help="seconds between checkpoints",
     )
 
 
@@ -50,7 +55,7 @@ def in_folder(
     console: Console, folder: Path, every_s: float, allow: frozenset[str] = frozenset()
 ) -> None:
     """Runs what a folder holds, to its end, and sums it up."""
-    config, seeds = runs.read_config(folder)
+    config, seeds = read_config(folder)
     with Reporter(console, len(seeds)) as reporter:
         episodes = runs.proceed(folder, console.print, reporter, every_s, allow)
     console.print(summary(config, episodes, len(seeds)))

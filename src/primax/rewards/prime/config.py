@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 
 from primax.errors import InputError, check_choice, check_range
 
+NOVELTIES = ("count", "rnd", "ensemble")
 BONUSES = ("tanh", "v_count", "inv_sqrt")
 MOMENTS = ("bucket", "nearest16", "knn16")
 WEIGHTS = ("uniform", "gaussian", "rank")
@@ -38,8 +39,10 @@ class PrimeConfig:
     """τ of the reference policy."""
     count_scale: float = 0.5
     """κ of the count realization."""
+    novelty: str = "count"
+    """x, what is new: `count`, or `rnd` or a forward `ensemble`, each frozen with the window."""
     bonus: str = "tanh"
-    """The continuation bonus, of x = 1/√(N+1): `tanh` (of x), `v_count` (κγ²tanh² x), `inv_sqrt` (x)."""
+    """The continuation bonus, of x (1/√(N+1) for counts): `tanh` (of x), `v_count` (κγ²tanh² x), `inv_sqrt` (x)."""
     moments: str = "bucket"
     """What conditions S' on (s, a): rows of the same key (`bucket`), or the nearest of the same \
 action in the key (`nearest16`) or in φ (`knn16`)."""
@@ -86,9 +89,14 @@ action in the key (`nearest16`) or in φ (`knn16`)."""
         for name in ("stats_learning_rate", "phi_learning_rate"):
             check_range(f"reward.{name}", getattr(self, name), 0, 1)
         check_range("reward.gate_decay", self.gate_decay, 1e-6, 1)
+        check_choice("reward.novelty", self.novelty, NOVELTIES)
         check_choice("reward.bonus", self.bonus, BONUSES)
         check_choice("reward.moments", self.moments, MOMENTS)
         check_choice("reward.weights", self.weights, WEIGHTS)
+        if self.novelty == "ensemble" and self.bonus == "inv_sqrt":
+            raise InputError(
+                "reward.bonus=inv_sqrt is x itself, which reward.novelty=ensemble does not bound"
+            )
         if self.a_min > self.a_max:
             raise InputError(
                 f"reward.a_min ({self.a_min}) must not exceed reward.a_max ({self.a_max})"

@@ -16,9 +16,9 @@ from primax.replay import Batch
 from primax.rewards.base import Metrics, Recent, Reward, Spec, Step
 from primax.rewards.prime import heads, inverse, quantile, telemetry
 from primax.rewards.prime.config import Constants, PrimeConfig, constants
-from primax.rewards.prime.counts import Counts
 from primax.rewards.prime.intrinsic import Parts
 from primax.rewards.prime.novelty import Where, continuation_bonus
+from primax.rewards.prime.snapshot import NOVELTIES
 from primax.rewards.prime.window import Freezer, Window
 
 MOST_KEYS = 20_000_000
@@ -55,7 +55,7 @@ class Prime(Reward[PrimeState]):
                 f"{spec.num_keys} count keys are not so many for every cell and action"
             )
         self.spec, self.config = spec, config
-        self.freezer = Freezer(spec, config, Counts(spec))
+        self.freezer = Freezer(spec, config, NOVELTIES[config.novelty](spec))
 
     def init(self, key: PRNGKeyArray) -> PrimeState:
         k_online, k_prior, k_inverse, k_novelty = jax.random.split(key, 4)

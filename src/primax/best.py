@@ -1,0 +1,64 @@
+"""The best a seed has been: its networks as they were when the last episodes went best."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PyTree
+
+from primax.worlds.tally import Outcome
+
+EPISODES = 20
+"""How many episodes a seed is judged by."""
+
+
+class Peak(eqx.Module):
+    """The best moment by one measure."""
+
+    mean: Float[Array, ""]
+    """Of the last episodes then; minus infinity while there never were enough."""
+    step: Int[Array, ""]
+    online: PyTree
+    """The critics as they were."""
+
+
+class Best(eqx.Module):
+    """Judged at every window's end; every leaf is an array."""
+
+    coverages: Float[Array, " episodes"]
+    """Of the last episodes, oldest first; NaN where there were none yet."""
+    scores: Float[Array, " episodes"]
+    by_coverage: Peak
+    """Free of the task."""
+    by_score: Peak
+    """An oracle's choice: the task's own score, which no method here may choose by."""
+
+
+def start(online: PyTree) -> Best:
+    """Before the first episode."""
+    nothing = jax.tree.map(jnp.zeros_like, online)
+    never = Peak(jnp.float32(-jnp.inf), jnp.int32(0), nothing)
+    none = jnp.full(EPISODES, jnp.nan)
+    return Best(none, none, never, never)
+
+
+def note(best: Best, outcomes: Outcome, is_over: Bool[Array, " n"]) -> Best:
+    """Adds the episodes that ended, in their order."""
+    is_kept = jnp.concatenate([jnp.ones(EPISODES, bool), is_over])
+    newest = jnp.argsort(is_kept, stable=True)[-EPISODES:]
+    coverages = jnp.concatenate([best.coverages, outcomes.coverage])[newest]
+    scores = jnp.concatenate([best.scores, outcomes.score])[newest]
+    return Best(coverages, scores, best.by_coverage, best.by_score)
+
+
+def judge(best: Best, online: PyTree, clock: Int[Array, ""]) -> Best:
+    """Keeps the critics where the last episodes were better than ever; a tie keeps the first."""
+    by_coverage = _better(best.by_coverage, jnp.mean(best.coverages), online, clock)
+    by_score = _better(best.by_score, jnp.mean(best.scores), online, clock)
+    return Best(best.coverages, best.scores, by_coverage, by_score)
+
+
+def _better(peak: Peak, mean: Float[Array, ""], online: PyTree, clock: Int[Array, ""]) -> Peak:
+    is_better = mean > peak.mean  # never for NaN: too few episodes
+    return jax.tree.map(
+        lambda new, old: jnp.where(is_better, new, old), Peak(mean, clock, online), peak
+    )

@@ -1,0 +1,61 @@
+"""A configuration as JSON, and back; where a run's folder begins."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from primax import folder as disk
+from primax.config import Config, CriticsConfig, ExploreConfig, NetConfig
+from primax.errors import InputError
+from primax.methods import METHODS, world_name
+from primax.worlds import WORLDS
+
+Seeds = tuple[int, ...]
+
+
+def create(folder: Path, config: Config, seeds: Seeds) -> None:
+    """Makes the folder and puts the configuration on the disk, before anything costs time."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if (folder / "config.json").exists():
+            raise InputError(f"{folder} holds a run: primax resume {folder} goes on with it")
+        if any(folder.iterdir()):
+            raise InputError(f"{folder} is not empty: choose another --out, or remove it")
+        disk.write_whole(folder / "config.json", to_bytes(as_json(config, seeds)))
+    except OSError as error:
+        raise InputError(f"cannot write {folder}: {error.strerror}") from error
+
+
+def as_json(config: Config, seeds: Seeds) -> dict[str, Any]:
+    """The resolved configuration, with the world's and the seeds' names."""
+    content = asdict(config)
+    content["world"] = {"name": world_name(config.world), **content["world"]}
+    return {**content, "seeds": list(seeds)}
+
+
+def from_json(content: dict[str, Any]) -> tuple[Config, Seeds]:
+    """What `as_json` was made from; ValueError, KeyError or TypeError where it was not."""
+    content = dict(content)
+    seeds, world = tuple(content.pop("seeds")), dict(content.pop("world"))
+    options = WORLDS[world.pop("name")][1](**world)
+    groups = {"net": NetConfig, "critics": CriticsConfig, "explore": ExploreConfig}
+    content |= {name: group(**content[name]) for name, group in groups.items()}
+    content["reward"] = METHODS[content["method"]].options(**content["reward"])
+    return Config(world=options, **content), seeds
+
+
+def read_config(folder: Path) -> tuple[Config, Seeds]:
+    """The configuration and the seeds a folder was made for."""
+    path = folder / "config.json"
+    try:
+        return from_json(json.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise InputError(f"{folder} holds no run: {path.name} cannot be read") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} is not a configuration of this version: {error}") from error
+
+
+def to_bytes(content: dict[str, Any]) -> bytes:
+    """JSON as all files of a run are written."""
+    return (json.dumps(content, indent=1) + "\n").encode()

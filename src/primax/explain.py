@@ -1,0 +1,214 @@
+"""Why a transition is worth what it is: the frozen window of a run, taken apart key by key."""
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from primax import folder as disk
+from primax import npz, records, replay, snapshot, training
+from primax.config import Config
+from primax.config_json import read_config
+from primax.errors import InputError
+from primax.export import load
+from primax.methods import build
+from primax.rewards.base import Spec
+from primax.rewards.prime import Prime, PrimeConfig
+from primax.rewards.prime.intrinsic import Parts
+from primax.rewards.prime.novelty import Where
+from primax.tables import Table
+
+PARTS = tuple(field.name for field in fields(Parts))
+PLACE = ("row", "col", "level", "action")
+MAPS = {
+    "visits": "visits",
+    "v_epi": "V_epi: what can be learnt",
+    "v_ale": "V_ale: what is noise",
+    "v_ahead": "look-ahead: the gate",
+    "r_int": "R_int",
+    "reward": "reward, scaled and clipped",
+}
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A frozen window, and a row for every count key."""
+
+    config: Config
+    seed: int
+    step: int
+    """Where the run stood when its state was kept."""
+    spec: Spec
+    table: Table
+    """Place and action, `count`, every part of the reward, and `scaled`, before the clip."""
+
+
+def explain(path: Path, seed: int) -> Explained:
+    """From a run's folder (its newest checkpoint) or a file that `primax export` wrote."""
+    return _of_run(path, seed) if path.is_dir() else _of_export(path, seed)
+
+
+def first_seed(path: Path) -> int:
+    """The first seed of a run or an exported file."""
+    if not path.exists():
+        raise InputError(f"{path} is neither a run's folder nor an exported file")
+    return (read_config(path)[1] if path.is_dir() else load(path).seeds)[0]
+
+
+def _of_run(folder: Path, seed: int) -> Explained:
+    config, seeds = read_config(folder)
+    prime = _prime(config)
+    row = _row(seed, seeds)
+    checkpoint = disk.newest(folder)
+    if checkpoint.clock <= config.warmup:
+        raise InputError(f"{folder} has no window yet: primax resume {folder} goes on with it")
+    whole = snapshot.restore(checkpoint.state, training.state_like(config, seeds))
+    state = jax.tree.map(lambda x: x[row], whole)
+    obs, is_met = _newest_observations(prime.spec, state.ring, checkpoint.clock, config.recent)
+    table = _table(prime, state.reward.window, obs, is_met)
+    return Explained(config, seed, checkpoint.clock, prime.spec, table)
+
+
+def _of_export(path: Path, seed: int) -> Explained:
+    exported = load(path)
+    prime = _prime(exported.config)
+    _row(seed, exported.seeds)
+    if _needs_sight(prime.config):
+        raise InputError(
+            "this reward looks at observations, which are not exported: give the folder"
+        )
+    like = jax.eval_shape(lambda: prime.init(jax.random.key(0)).window)
+    window = exported.tree("reward.window", like, seed)
+    obs = jnp.zeros((prime.spec.num_keys, *prime.spec.planes), jnp.uint8)
+    table = _table(prime, window, obs, np.ones(prime.spec.num_keys, bool))
+    return Explained(exported.config, seed, exported.about["reward_step"], prime.spec, table)
+
+
+def _prime(config: Config) -> Prime:
+    _, reward = build(config)
+    if not isinstance(reward, Prime):
+        raise InputError(f"explain takes PRIME's reward apart; this is a run of {config.method}")
+    return reward
+
+
+def _needs_sight(config: PrimeConfig) -> bool:
+    """Whether the reward of a key depends on more than the key."""
+    return config.moments == "knn16" or config.novelty != "count"
+
+
+def _row(seed: int, seeds: tuple[int, ...]) -> int:
+    if seed not in seeds:
+        raise InputError(f"seed {seed} is not among the run's: {', '.join(map(str, seeds))}")
+    return seeds.index(seed)
+
+
+def _newest_observations(
+    spec: Spec, ring: replay.Ring, clock: int, num: int
+) -> tuple[Any, np.ndarray]:
+    """For every key the newest observation it was met in, and whether there is one."""
+    age = np.arange(min(num, clock), 0, -1)
+    rows = replay.read(ring, jnp.int32(clock), jnp.asarray(age), spec.planes)
+    key, seen = np.asarray(rows.key), np.asarray(rows.obs)
+    obs = np.zeros((spec.num_keys, *spec.planes), np.uint8)
+    obs[key] = seen  # oldest first, so the newest stays
+    is_met = np.zeros(spec.num_keys, bool)
+    is_met[key] = True
+    return jnp.asarray(obs), is_met
+
+
+def _table(prime: Prime, window: Any, obs: Any, is_met: np.ndarray) -> Table:
+    spec = prime.spec
+    key = jnp.arange(spec.num_keys, dtype=jnp.int32)
+    parts = prime.freezer.parts(window, Where(obs, key % spec.num_actions, key))
+    row, col, level = (np.asarray(x) for x in spec.coordinates(key))
+    table: Table = {"row": row, "col": col, "level": level, "action": np.asarray(key) % 5}
+    if prime.config.novelty == "count":
+        table["count"] = np.asarray(window.novelty)
+    table |= {name: np.asarray(getattr(parts, name)) for name in PARTS}
+    if _needs_sight(prime.config):
+        # Without an observation there is nothing to look from.
+        table["has_data"] = table["has_data"] & is_met
+    table["scaled"] = float(window.constants.reward_scale) * table["r_int"]
+    return table
+
+
+def choose(table: Table, at: tuple[int, ...] | None, num: int) -> np.ndarray:
+    """Rows to show: all of a cell (and level), or those with data that are worth most and least."""
+    if at is not None:
+        names = PLACE[: len(at)]
+        chosen = np.all([table[name] == value for name, value in zip(names, at, strict=True)], 0)
+        if not chosen.any():
+            raise InputError(f"--at {','.join(map(str, at))} is no place of this world")
+        return np.flatnonzero(
+            chosen & (table["has_data"] | (table.get("count", table["has_data"]) > 0))
+        )
+    known = np.flatnonzero(table["has_data"])
+    order = known[np.argsort(-table["r_int"][known], kind="stable")]
+    return order if len(order) <= 2 * num else np.concatenate([order[:num], order[-num:]])
+
+
+def cell_maps(found: Explained) -> dict[str, np.ndarray]:
+    """The window's parts over the grid: means over the keys of a cell that have data."""
+    shape = found.spec.planes[1:]
+    cell = found.table["row"] * shape[1] + found.table["col"]
+    is_known = found.table["has_data"]
+    size = np.bincount(cell[is_known], minlength=shape[0] * shape[1])
+
+    def mean(name: str) -> np.ndarray:
+        total = np.bincount(cell[is_known], found.table[name][is_known], shape[0] * shape[1])
+        return np.where(size > 0, total / np.maximum(size, 1), np.nan).reshape(shape)
+
+    maps = {}
+    if "count" in found.table:
+        visits = np.bincount(cell, found.table["count"], shape[0] * shape[1])
+        maps["visits"] = visits.reshape(shape)
+    return maps | {name: mean(name) for name in MAPS if name != "visits"}
+
+
+def recorded_maps(folder: Path, seed: int, step: int) -> tuple[int, dict[str, np.ndarray]]:
+    """The maps a run kept of the window that ended at a step, or of the nearest one."""
+    _, seeds = read_config(folder)
+    maps = _maps(folder)
+    window = int(np.abs(maps["step"] - step).argmin())
+    drawn = {name: maps[name][window, _row(seed, seeds)] for name in MAPS if name in maps}
+    return int(maps["step"][window]), drawn
+
+
+def _maps(folder: Path) -> dict[str, np.ndarray]:
+    """All windows' maps, of a run that is through or of one that is not."""
+    packed, raw = folder / "maps.npz", folder / "maps.raw"
+    try:
+        return dict(npz.read(packed if packed.exists() else records.packed_maps(raw)))
+    except (OSError, npz.NpzError, IndexError, ValueError) as error:
+        raise InputError(f"{folder} has no maps that can be read: {error}") from error
+
+
+def draw(maps: dict[str, np.ndarray], title: str, path: Path) -> None:
+    """Heat maps as one PNG; each panel has its own scale, cells without data stay grey."""
+    try:
+        import matplotlib
+    except ImportError:
+        raise InputError("--png needs matplotlib: pip install 'primax[report]'") from None
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import ScalarFormatter
+
+    columns = 3
+    rows = -(-len(maps) // columns)
+    figure = Figure(figsize=(3.6 * columns, 3.3 * rows), layout="constrained")
+    figure.suptitle(title)
+    for axes, (name, values) in zip(
+        figure.subplots(rows, columns).flat, maps.items(), strict=False
+    ):
+        colours = matplotlib.colormaps["viridis"].with_extremes(bad="0.85")
+        image = axes.imshow(np.ma.masked_invalid(values.astype(float)), cmap=colours)
+        axes.set(title=MAPS[name], xticks=[], yticks=[])
+        short = ScalarFormatter()
+        short.set_powerlimits((-2, 4))
+        figure.colorbar(image, ax=axes, shrink=0.85, format=short)
+    try:
+        figure.savefig(path, dpi=110)
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot write {path}: {error}") from error

@@ -1,0 +1,65 @@
+"""The episode's own density: a Bernoulli for every cell of every plane, independent of each other."""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Shaped, UInt, UInt8
+
+from primax.rewards.base import Spec
+
+NEVER = 1e-4
+"""No cell is held more certain than this, set or not."""
+
+
+class Density(eqx.Module):
+    """How often each cell was set since the episode began, and in how many observations."""
+
+    total: UInt[Array, "*n c rows cols"]
+    num: UInt[Array, "*n"]
+
+
+def start(spec: Spec) -> Density:
+    """One observation with nothing in it."""
+    # An episode adds its horizon and perhaps its first observation; the smallest type that counts so far.
+    most = spec.horizon + 2
+    kind = jnp.uint8 if most < 2**8 else jnp.uint16 if most < 2**16 else jnp.uint32
+    return Density(jnp.zeros(spec.planes, kind), jnp.ones((), kind))
+
+
+def add(density: Density, obs: UInt8[Array, "c rows cols"]) -> Density:
+    """With one observation more."""
+    kind = density.num.dtype
+    return Density(density.total + obs.astype(kind), density.num + jnp.ones((), kind))
+
+
+def theta(density: Density) -> Float[Array, "*n c rows cols"]:
+    """The chance that each cell is set, kept away from certainty."""
+    num = density.num.astype(jnp.float32)[..., None, None, None]
+    return jnp.clip(density.total.astype(jnp.float32) / num, NEVER, 1.0 - NEVER)
+
+
+def log_density(density: Density, obs: UInt8[Array, "*n c rows cols"]) -> Float[Array, "*n"]:
+    """log p of observations, in nats, under what was seen before them."""
+    chance, x = theta(density), obs.astype(jnp.float32)
+    cells = x * jnp.log(chance) + (1.0 - x) * jnp.log1p(-chance)
+    return jnp.sum(cells, axis=(-3, -2, -1))
+
+
+def entropy(density: Density) -> Float[Array, "*n"]:
+    """Of an observation drawn from it, in nats."""
+    chance = theta(density)
+    cells = chance * jnp.log(chance) + (1.0 - chance) * jnp.log1p(-chance)
+    return -jnp.sum(cells, axis=(-3, -2, -1))
+
+
+def view(
+    obs: UInt8[Array, "*n c rows cols"], density: Density, horizon: int, *more: Shaped[Array, "*n"]
+) -> Float[Array, "*n views rows cols"]:
+    """The observation, the density of each plane, how much of the time is gone, and other numbers."""
+
+    def plane(x: Shaped[Array, "*n"]) -> Float[Array, "*n 1 rows cols"]:
+        whole = (*x.shape, 1, *obs.shape[-2:])
+        return jnp.broadcast_to(x.astype(jnp.float32)[..., None, None, None], whole)
+
+    clock = density.num.astype(jnp.float32) / horizon
+    planes = [obs.astype(jnp.float32), theta(density), plane(clock), *map(plane, more)]
+    return jnp.concatenate(planes, axis=-3)

@@ -1,0 +1,147 @@
+"""Disagreement: how much forward models that learnt the same differ on what comes next."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree, UInt8
+
+from primax import nets
+from primax.errors import check_choice, check_range
+from primax.optim import adam_start, adam_step
+from primax.replay import Batch
+from primax.rewards import forward, normaliser
+from primax.rewards.base import Metrics, Reward, Spec, Step
+
+
+@dataclass(frozen=True)
+class DisagreementConfig:
+    """Options of Disagreement."""
+
+    models: int = 5
+    """K, forward models."""
+    features: int = 64
+    """Width of the frozen random features they predict."""
+    hidden: int = 256
+    """Units of a model's hidden layer."""
+    prediction_clip: float = 5.0
+    """Largest prediction, up or down, when they are compared."""
+    keep: float = 0.8
+    """Chance that a model learns from a row, drawn for each model by itself."""
+    normaliser: str = "rewards"
+    """What the variance is divided by the running deviation of: `rewards`, `returns`; `standard` \
+subtracts the mean too; `none`."""
+    learning_rate: float = 3e-4
+    """Adam's step size."""
+    grad_clip: float = 10.0
+    """Largest global gradient norm of one model."""
+
+    def __post_init__(self):
+        check_range("reward.models", self.models, 2, 100)
+        check_range("reward.features", self.features, 1, 4_096)
+        check_range("reward.hidden", self.hidden, 1, 65_536)
+        check_range("reward.prediction_clip", self.prediction_clip, 1e-6, 1e9)
+        check_range("reward.keep", self.keep, 1e-6, 1)
+        check_choice("reward.normaliser", self.normaliser, normaliser.KINDS)
+        check_range("reward.learning_rate", self.learning_rate, 0, 1)
+        check_range("reward.grad_clip", self.grad_clip, 1e-6, 1e9)
+
+
+class DisagreementState(eqx.Module):
+    """A random encoder, which never changes, and the models; theirs lead with the models' axis."""
+
+    encoder: nets.Trunk
+    models: forward.Forward
+    optimiser: PyTree
+    scale: normaliser.Scale
+
+
+class Disagreement(Reward[DisagreementState]):
+    """Variance over the models, which noise that all have learnt does not raise."""
+
+    spec: Spec
+    config: DisagreementConfig = eqx.field(static=True)
+
+    def init(self, key: PRNGKeyArray) -> DisagreementState:
+        k_encoder, k_models = jax.random.split(key)
+        config, spec = self.config, self.spec
+        encoder, _ = forward.encoder(k_encoder, spec, config.features)
+        one = lambda key: forward.model(key, config.features, spec.num_actions, config.hidden)  # noqa: E731
+        models = jax.vmap(one)(jax.random.split(k_models, config.models))
+        return DisagreementState(
+            encoder=encoder,
+            models=models,
+            optimiser=jax.vmap(adam_start)(models),
+            scale=normaliser.fresh(),
+        )
+
+    def observe(
+        self, state: DisagreementState, step: Step, key: PRNGKeyArray
+    ) -> tuple[DisagreementState, tuple]:
+        kind = self.config.normaliser
+        if kind == "returns":
+            found = self.variance(state, step.obs[None], step.action[None])[0]
+            scale = normaliser.stream(state.scale, found, kind, self.spec.gamma)
+            state = replace(state, scale=scale)
+        return state, ()
+
+    def variance(
+        self,
+        state: DisagreementState,
+        obs: UInt8[Array, "n c rows cols"],
+        action: Int[Array, " n"],
+    ) -> Float[Array, " n"]:
+        """What the models disagree by at each (s, a)."""
+        features = nets.sweep(lambda obs: state.encoder(nets.see(obs)), obs)
+        says = jax.vmap(lambda model: model(features, action))(state.models)
+        return spread(says, self.config.prediction_clip)
+
+    def worth(
+        self,
+        state: DisagreementState,
+        obs: UInt8[Array, "n c rows cols"],
+        action: Int[Array, " n"],
+    ) -> Float[Array, " n"]:
+        """The variance at the scale of the past."""
+        found = self.variance(state, obs, action)
+        return normaliser.normalise(state.scale, found, self.config.normaliser)
+
+    def score(self, state: DisagreementState, batch: Batch) -> Float[Array, " batch"]:
+        return self.worth(state, batch.obs, batch.action)
+
+    def learn(
+        self, state: DisagreementState, batch: Batch, key: PRNGKeyArray
+    ) -> tuple[DisagreementState, Metrics]:
+        """One step of every model on the minibatch, less the rows it happens to miss."""
+        config, num = self.config, batch.action.shape[0]
+        both = state.encoder(nets.see(jnp.concatenate([batch.obs, batch.next_obs])))
+        before, after = jnp.split(both, 2)
+        kept = jax.random.bernoulli(key, config.keep, (config.models, num)).astype(jnp.float32)
+
+        def loss(model: forward.Forward, kept: Float[Array, " batch"]):
+            says = model(before, batch.action)
+            error = jnp.mean((says - after) ** 2, axis=-1)
+            return jnp.mean(kept * batch.weight * error), says
+
+        (losses, says), grads = jax.vmap(jax.value_and_grad(loss, has_aux=True))(state.models, kept)
+        rates = {
+            "learning_rate": jnp.float32(config.learning_rate),
+            "grad_clip": jnp.float32(config.grad_clip),
+        }
+        models, optimiser = jax.vmap(partial(adam_step, **rates))(
+            state.models, grads, state.optimiser
+        )
+        found = spread(says, config.prediction_clip)
+        scale = normaliser.minibatch(state.scale, found, batch.weight, config.normaliser)
+        said = {
+            "forward_loss": jnp.mean(losses),
+            "reward_std": normaliser.deviation(scale.moments),
+        }
+        return replace(state, models=models, optimiser=optimiser, scale=scale), said
+
+
+def spread(says: Float[Array, "models n features"], clip: float) -> Float[Array, " n"]:
+    """The variance over models (biased) of their clipped predictions, averaged over features."""
+    return jnp.mean(jnp.var(jnp.clip(says, -clip, clip), axis=0), axis=-1)

@@ -1,0 +1,217 @@
+"""MOSS: in one part of an episode entropy is sought, in the next it is shunned, by the clock."""
+
+from dataclasses import dataclass, replace
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree, UInt8
+
+from primax import nets
+from primax.errors import check_range
+from primax.optim import adam_start, adam_step
+from primax.replay import Batch
+from primax.rewards import forward, normaliser
+from primax.rewards.base import Metrics, Reward, Spec, Step
+
+NEAREST_CLIP = 5e-4
+"""Normalised distances below this count as none."""
+TINY = 1e-6
+
+
+@dataclass(frozen=True)
+class MossConfig:
+    """Options of MOSS."""
+
+    skill_dim: int = 8
+    """Numbers of the skill the critics are given."""
+    skill_every: int = 50
+    """Steps after which a new skill is drawn."""
+    parts: int = 2
+    """Parts of an episode: sought, shunned, sought, and so on."""
+    features: int = 64
+    """Width of the encoder in which distances are taken."""
+    hidden: int = 256
+    """Units of the hidden layers that tell skills."""
+    neighbours: int = 16
+    """Nearest states of the minibatch that the entropy is read off."""
+    temperature: float = 0.5
+    """Of the contrastive loss."""
+    learning_rate: float = 1e-4
+    """Adam's step size."""
+    grad_clip: float = 10.0
+    """Largest global gradient norm."""
+
+    def __post_init__(self):
+        check_range("reward.skill_dim", self.skill_dim, 1, 1_024)
+        check_range("reward.skill_every", self.skill_every, 1, 10**6)
+        check_range("reward.parts", self.parts, 1, 10**6)
+        check_range("reward.features", self.features, 1, 4_096)
+        check_range("reward.hidden", self.hidden, 1, 65_536)
+        check_range("reward.neighbours", self.neighbours, 1, 1_000)
+        check_range("reward.temperature", self.temperature, 1e-3, 1e3)
+        check_range("reward.learning_rate", self.learning_rate, 0, 1)
+        check_range("reward.grad_clip", self.grad_clip, 1e-6, 1e9)
+
+
+class Model(eqx.Module):
+    """The encoder, and what is to match: a transition's code and a skill's."""
+
+    encoder: nets.Trunk
+    of_transition: tuple[nets.Linear, nets.Linear]
+    of_skill: tuple[nets.Linear, nets.Linear]
+
+
+class Memo(eqx.Module):
+    """Stored with every observation, and seen by the critics."""
+
+    skill: Float[Array, "*n dim"]
+    """Positive where entropy is sought, negative where it is shunned."""
+    sign: Float[Array, "*n"]
+
+
+class MossState(eqx.Module):
+    """The clock and the skill of the episode under way, the networks, the scale of distances."""
+
+    time: Int[Array, ""]
+    drawn: Float[Array, " dim"]
+    """The skill without its sign."""
+    model: Model
+    optimiser: PyTree
+    distances: normaliser.Running
+
+
+class Moss(Reward[MossState]):
+    """Particle entropy in the features of a skill encoder, of the sign the clock gives it."""
+
+    spec: Spec
+    config: MossConfig = eqx.field(static=True)
+
+    def init(self, key: PRNGKeyArray) -> MossState:
+        config, skill = self.config, self.config.skill_dim
+        told = ((2 * config.features, config.hidden), (config.hidden, skill))
+        asked = ((skill, config.hidden), (config.hidden, skill))
+        encoder, layers = forward.encoder(key, self.spec, config.features, *told, *asked)
+        model = Model(encoder, (layers[0], layers[1]), (layers[2], layers[3]))
+        return MossState(
+            time=jnp.zeros((), jnp.int32),
+            drawn=jnp.zeros(skill),
+            model=model,
+            optimiser=adam_start(model),
+            distances=normaliser.start(),
+        )
+
+    def begin(
+        self, state: MossState, obs: UInt8[Array, "c rows cols"], key: PRNGKeyArray
+    ) -> tuple[MossState, Memo]:
+        drawn = jax.random.uniform(key, (self.config.skill_dim,))
+        state = replace(state, time=jnp.zeros((), jnp.int32), drawn=drawn)
+        return state, self._memo(state)
+
+    def observe(self, state: MossState, step: Step, key: PRNGKeyArray) -> tuple[MossState, Memo]:
+        time = state.time + 1
+        fresh = jax.random.uniform(key, (self.config.skill_dim,))
+        drawn = jnp.where(time % self.config.skill_every == 0, fresh, state.drawn)
+        state = replace(state, time=time, drawn=drawn)
+        return state, self._memo(state)
+
+    def _memo(self, state: MossState) -> Memo:
+        part = state.time // max(1, self.spec.horizon // self.config.parts)
+        sign = 1.0 - 2.0 * (part % 2).astype(jnp.float32)
+        return Memo(sign * state.drawn, sign)
+
+    def view(
+        self, obs: UInt8[Array, "*n c rows cols"], memo: Memo
+    ) -> Float[Array, "*n views rows cols"]:
+        skill = memo.skill[..., None, None]
+        planes = jnp.broadcast_to(skill, (*skill.shape[:-2], *obs.shape[-2:]))
+        return jnp.concatenate([obs.astype(jnp.float32), planes], axis=-3)
+
+    @property
+    def view_planes(self) -> tuple[int, int, int]:
+        channels, rows, cols = self.spec.planes
+        return channels + self.config.skill_dim, rows, cols
+
+    def _near(self, before: Float[Array, "n f"], after: Float[Array, "n f"], batch: Batch):
+        """Distances from each state to the nearest that were arrived at, and which there are."""
+        num = min(self.config.neighbours, batch.action.shape[0])
+        return nearest(before, after, batch.weight, num)
+
+    def score(self, state: MossState, batch: Batch) -> Float[Array, " batch"]:
+        before, after = encode(state.model.encoder, batch)
+        return batch.memo.sign * entropy(*self._near(before, after, batch), state.distances)
+
+    def learn(self, state: MossState, batch: Batch, key: PRNGKeyArray) -> tuple[MossState, Metrics]:
+        """One step toward telling each transition's skill from those of the others."""
+        config = self.config
+
+        def loss(model: Model):
+            before, after = encode(model.encoder, batch)
+            says = _two_layers(model.of_transition, jnp.concatenate([before, after], axis=1))
+            asks = _two_layers(model.of_skill, batch.memo.skill)
+            return contrast(asks, says, batch.weight, config.temperature), (before, after)
+
+        (value, codes), grads = jax.value_and_grad(loss, has_aux=True)(state.model)
+        away, is_there = self._near(*codes, batch)
+        weight = (is_there * batch.weight[:, None]).astype(jnp.float32)
+        distances = normaliser.merge(state.distances, away.reshape(-1), weight.reshape(-1))
+        model, optimiser = adam_step(
+            state.model,
+            grads,
+            state.optimiser,
+            learning_rate=jnp.float32(config.learning_rate),
+            grad_clip=jnp.float32(config.grad_clip),
+        )
+        said = {"skill_loss": value, "distance": distances.mean}
+        return replace(state, model=model, optimiser=optimiser, distances=distances), said
+
+
+def encode(encoder: nets.Trunk, batch: Batch) -> tuple[Float[Array, "n f"], Float[Array, "n f"]]:
+    """Codes of the states before and after."""
+    before, after = jnp.split(encoder(nets.see(jnp.concatenate([batch.obs, batch.next_obs]))), 2)
+    return before, after
+
+
+def nearest(
+    before: Float[Array, "n f"], after: Float[Array, "n f"], weight: Float[Array, " n"], num: int
+) -> tuple[Float[Array, "n num"], Float[Array, "n num"]]:
+    """Each row's `num` smallest distances to what rows led to, and a one for each that exists."""
+    square = jnp.sum((before[:, None] - after[None]) ** 2, axis=-1)
+    negative, _ = jax.lax.top_k(jnp.where(weight[None] > 0, -square, -jnp.inf), num)
+    is_there = jnp.isfinite(negative)
+    return jnp.sqrt(jnp.where(is_there, -negative, 0.0)), is_there.astype(jnp.float32)
+
+
+def entropy(
+    away: Float[Array, "n num"], is_there: Float[Array, "n num"], scale: normaliser.Running
+) -> Float[Array, " n"]:
+    """log(1 + mean of what the distances, brought to scale, exceed the clip by)."""
+    ratio = (away - scale.mean) / normaliser.deviation(scale)
+    above = is_there * jax.nn.relu(ratio - NEAREST_CLIP)
+    return jnp.log1p(jnp.sum(above, axis=1) / jnp.maximum(jnp.sum(is_there, axis=1), 1.0))
+
+
+def contrast(
+    asks: Float[Array, "n dim"],
+    says: Float[Array, "n dim"],
+    weight: Float[Array, " n"],
+    heat: float,
+) -> Float[Array, ""]:
+    """-log of how much better each code fits its own skill than the skills of all rows together.
+
+    As published, the sum over all rows has e^(1/T) taken off, the most that a row's own can be.
+    """
+    asks, says = _unit(asks), _unit(says)
+    fits = jnp.exp(asks @ says.T / heat)
+    others = jnp.maximum(jnp.sum(fits * weight[None], axis=1) - jnp.exp(1.0 / heat), TINY)
+    own = jnp.sum(asks * says, axis=1) / heat
+    return jnp.mean(weight * (jnp.log(others + TINY) - own))
+
+
+def _unit(x: Float[Array, "n dim"]) -> Float[Array, "n dim"]:
+    return x * jax.lax.rsqrt(jnp.sum(x**2, axis=1, keepdims=True) + TINY**2)
+
+
+def _two_layers(layers: tuple[nets.Linear, nets.Linear], x: Float[Array, "n inputs"]):
+    first, second = layers
+    return second(jax.nn.relu(first(x)))

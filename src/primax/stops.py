@@ -1,0 +1,53 @@
+"""What stops a run from outside: signals, a disk that is full, another process in its folder."""
+
+import fcntl
+import signal
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from primax.errors import InputError, RunError
+
+
+@contextmanager
+def interrupts() -> Generator[Callable[[], bool]]:
+    """Turns Ctrl-C, and the signal a scheduler sends, into a question asked between windows."""
+    asked: list[bool] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False  # signals go to the main thread, which may not be ours
+        return
+    kinds = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(kind, lambda *_: asked.append(True)) for kind in kinds]
+    try:
+        yield lambda: bool(asked)
+    finally:
+        for kind, handler in zip(kinds, before, strict=True):
+            signal.signal(kind, handler)
+
+
+@contextmanager
+def disk_errors(folder: Path) -> Generator[None]:
+    """A full or failing disk, or Ctrl-C while compiling, in one line."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise RunError(f"stopped; primax resume {folder} goes on") from None
+    except OSError as error:
+        kept = f"what was saved in {folder} is intact; primax resume {folder} goes on from it"
+        raise RunError(f"cannot write: {error.strerror or error}; {kept}") from error
+
+
+@contextmanager
+def locked(folder: Path) -> Generator[None]:
+    """Holds the folder for this process; the system lets go when the process ends, however it ends."""
+    try:
+        file = (folder / "lock").open("a")
+    except OSError as error:
+        raise InputError(f"cannot lock {folder}: {error.strerror}") from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"{folder} is in use by another process") from None
+        yield
