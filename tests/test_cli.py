@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -101,9 +102,9 @@ def test_train_writes_tables_anyone_can_read(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("method", "world"), [("task", "butterflies"), ("none", "maze"), ("random", "two_wings")]
 )
-def test_every_method_and_world_trains(capsys, method, world):
+def test_plain_methods_train_in_every_world(capsys, method, world):
+    """The others go through the whole learner in test_reward_methods.py and test_resume.py."""
     assert "average" in primax(capsys, "train", method, world, *SMOKE)
-    assert set(METHODS) == {"task", "none", "random"}
 
 
 def test_steps_off_the_grid_are_rounded_up_and_said(capsys):
@@ -123,6 +124,13 @@ def test_bench_keeps_a_figure(capsys, tmp_path):
     assert "train_broken.json is not a figure" in refused(
         capsys, "bench", "task", "maze", *SMOKE, "--out", tmp_path
     )
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_list_shows_the_fields_of_every_method(capsys, method):
+    text = primax(capsys, "list", "--method", method)
+    assert f"fields of {method} in butterflies" in text
+    assert "reward." in text or not fields(METHODS[method].options)
 
 
 def test_list_shows_every_field(capsys):

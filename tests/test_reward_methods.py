@@ -127,3 +127,13 @@ def test_the_learner_gives_the_same_bits_twice_under_every_method(method, world)
     online = state.critics.online.head.weight
     assert not np.array_equal(online[0], online[1])
     assert (np.abs(said["window"]["reward"]) > 0).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("novelty", ["rnd", "ensemble"])
+def test_prime_runs_on_a_learnt_novelty(novelty):
+    small = {"reward.heads": "1", "reward.calibration": "8", "reward.probes": "2"}
+    config = tiny("prime", "maze", **small | {"reward.novelty": novelty})
+    state, said = same_bits_twice(lived(config))
+    assert is_finite((state.critics, state.reward, said["window"]))
+    assert (said["window"]["v_count"] > 0).all()

@@ -32,12 +32,15 @@ def provenance() -> dict[str, Any]:
 def commit() -> str:
     """The commit this package runs from, `+` where files differ from it.
 
-    Outside git it is what PRIMAX_COMMIT says, for copies sent to another machine, or nothing.
+    What PRIMAX_COMMIT says goes first: a copy sent to another machine may lie in some other
+    repository. Outside git, without it, nothing is known.
     """
+    if os.environ.get("PRIMAX_COMMIT"):
+        return os.environ["PRIMAX_COMMIT"]
     here = Path(__file__).parent
     try:
         ask = ["git", "-C", str(here), "describe", "--always", "--dirty=+", "--exclude=*"]
         done = subprocess.run(ask, capture_output=True, text=True, timeout=10, check=True)
         return done.stdout.strip()
     except (OSError, subprocess.SubprocessError):
-        return os.environ.get("PRIMAX_COMMIT", "")
+        return ""

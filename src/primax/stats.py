@@ -101,6 +101,25 @@ def paired_interval(
     return interval(first - second, np.mean, resamples, confidence, seed)
 
 
+def difference_interval(
+    a: ArrayLike,
+    b: ArrayLike,
+    statistic: Callable[..., Any] = np.mean,
+    resamples: int = 10_000,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """Bootstrap interval of statistic(a) - statistic(b), each side redrawn by itself: no pairs."""
+    first, second = _both(a, b)
+    stream, drawn = np.random.default_rng(seed), []
+    for x in (first, second):
+        rows = stream.integers(len(x), size=(resamples, *x.shape))
+        values = x[rows, np.arange(x.shape[1])].reshape(resamples, -1)
+        drawn.append(statistic(values, axis=-1))
+    ends = np.quantile(drawn[0] - drawn[1], [(1 - confidence) / 2, (1 + confidence) / 2])
+    return float(ends[0]), float(ends[1])
+
+
 def cohens_d(a: ArrayLike, b: ArrayLike) -> float:
     """(mean a - mean b) / sqrt(((n-1) var a + (m-1) var b) / (n+m-2)); signed inf, or 0, if no spread."""
     x, y = (s.mean(axis=1) for s in _both(a, b))

@@ -14,7 +14,7 @@ from primax.worlds import WORLDS
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--world", default="butterflies", help="whose fields to list")
-    parser.add_argument("--method", default="task", help="whose defaults to show")
+    parser.add_argument("--method", default="prime", help="whose defaults to show")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -34,6 +34,7 @@ def run(args: argparse.Namespace) -> None:
         ("critics.", CriticsConfig),
         ("explore.", ExploreConfig),
         ("world.", type(config.world)),
+        ("reward.", type(config.reward)),
     ):
         docs |= {prefix + name: what for name, what in field_docs(kind).items()}
     table = Table(

@@ -1,11 +1,12 @@
-"""Means, intervals and tests for a CSV of scores.
+"""Means, intervals and tests for a CSV of scores, or for runs' folders.
 
 The file is long (columns method, seed, score, and task if there are several) or wide (a column
-seed, then one a method).
+seed, then one a method). A folder is called by its own name, and has one score a seed.
 """
 
 import argparse
 import math
+from collections.abc import Mapping
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
@@ -14,23 +15,59 @@ from rich.table import Table
 from primax import stats
 from primax.cli.common import plain_console
 from primax.errors import InputError, hint
+from primax.paper.folders import Sample, open_run
+from primax.paper.measures import measure as measure_of
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, help="a CSV of scores")
+    parser.add_argument("path", type=Path, nargs="+", help="a CSV of scores, or runs' folders")
     parser.add_argument("--against", metavar="METHOD", help="compare this method with every other")
+    parser.add_argument(
+        "--measure", help="of folders: average, peak (if left out), last, tail:COLUMN, ..."
+    )
 
 
 def run(args: argparse.Namespace) -> None:
-    scores = stats.read_scores(args.file)
+    scores = _scores(args.path, args.measure)
     first = args.against or next(iter(scores))
     if first not in scores:
-        raise InputError(f"{args.file} has no method {first!r}{hint(first, scores)}")
+        raise InputError(f"{args.path[0]} has no method {first!r}{hint(first, scores)}")
     console = plain_console()
     console.print(_summaries(stats.summarise(scores)))
     pairs = [(first, other) for other in scores if other != first]
     if pairs:
         console.print(_comparisons(stats.compare_all(scores, pairs)))
+
+
+def _scores(paths: list[Path], measure: str | None) -> Mapping[str, stats.Floats]:
+    """By method from one file, or by folder, a run a method."""
+    if not paths[0].is_dir():
+        if len(paths) > 1 or measure:
+            raise InputError(f"{paths[0]} is not a folder: give one CSV file, or runs' folders")
+        return stats.read_scores(paths[0])
+    scores: dict[str, stats.Floats] = {}
+    seeds: set[tuple[int, ...]] = set()
+    for path in paths:
+        sample = _sample(path, measure or "peak")
+        name = path.resolve().name
+        if name in scores:
+            raise InputError(f"two folders are called {name}: give each its own name")
+        scores[name] = sample.values
+        seeds.add(sample.seeds)
+    if len(seeds) > 1:
+        raise InputError("the runs have different seeds: compare runs of the same ones")
+    return scores
+
+
+def _sample(path: Path, measure: str) -> Sample:
+    """A measure of one run, or one line on why there is none."""
+    found = open_run(path)
+    if isinstance(found, str):
+        raise InputError(f"{path}: {found}; give the folder of a finished run")
+    sample = measure_of(found, measure)
+    if sample is None:
+        raise InputError(f"{path} has no {measure}: the run did not record it")
+    return sample
 
 
 def _summaries(rows: list[stats.Summary]) -> Table:

@@ -132,7 +132,9 @@ class Moss(Reward[MossState]):
         channels, rows, cols = self.spec.planes
         return channels + self.config.skill_dim, rows, cols
 
-    def _near(self, before: Float[Array, "n f"], after: Float[Array, "n f"], batch: Batch):
+    def _near(
+        self, before: Float[Array, "n f"], after: Float[Array, "n f"], batch: Batch
+    ) -> tuple[Float[Array, "n num"], Float[Array, "n num"]]:
         """Distances from each state to the nearest that were arrived at, and which there are."""
         num = min(self.config.neighbours, batch.action.shape[0])
         return nearest(before, after, batch.weight, num)
@@ -212,6 +214,8 @@ def _unit(x: Float[Array, "n dim"]) -> Float[Array, "n dim"]:
     return x * jax.lax.rsqrt(jnp.sum(x**2, axis=1, keepdims=True) + TINY**2)
 
 
-def _two_layers(layers: tuple[nets.Linear, nets.Linear], x: Float[Array, "n inputs"]):
+def _two_layers(
+    layers: tuple[nets.Linear, nets.Linear], x: Float[Array, "n inputs"]
+) -> Float[Array, "n outputs"]:
     first, second = layers
     return second(jax.nn.relu(first(x)))

@@ -1,0 +1,153 @@
+"""What every figure shares: colours that colour-blind people can tell apart, the same bytes twice."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from primax.errors import InputError
+from primax.paper.evidence import Runs
+from primax.paper.experiments import VARIANTS
+from primax.paper.folders import Floats, RunFolder
+from primax.paper.measures import ROLLING, rolling
+from primax.paper.references import average, reference
+
+# Okabe and Ito's palette; lines differ in dash too, for print in grey.
+BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
+PINK, SKY, GREY = "#CC79A7", "#56B4E9", "#777777"
+STYLE: dict[str, tuple[str, Any]] = {
+    "prime": (BLUE, "-"),
+    "rnd": (ORANGE, (0, (6, 1.5))),
+    "disagreement": (GREEN, (0, (4, 1.2, 1, 1.2))),
+    "smirl": (RED, (0, (2.5, 1))),
+    "task": ("#000000", (0, (1, 0.8))),
+    "prime_relu": (SKY, "-"),
+    "task_relu": (GREY, (0, (1, 0.8))),
+    "prime_nearest16": (PINK, (0, (4, 1.2, 1, 1.2))),
+    "prime_knn16": (RED, (0, (4, 1.2, 1, 1.2))),
+    "rnd_gamma": (ORANGE, (0, (2, 1))),
+    "rnd_snapshot": ("#8B6508", (0, (6, 1.5))),
+    "s_adapt": (GREEN, (0, (3, 1, 1, 1, 1, 1))),
+    "moss": ("#5D3A9B", (0, (2.5, 1))),
+}
+LINES = {
+    "random": ("walker", (0, (1, 2)), -2),
+    "sweep": ("sweep", (0, (5, 2)), 0),
+    "centre_stay": ("centre", (0, (3, 1.5, 1, 1.5)), 2),
+}
+"""Of a policy that learns nothing: its short name, its dash, how far up its name stands."""
+Names = tuple[str, ...]
+MOST_POINTS = 300
+"""A curve has; more cannot be seen and make the file large."""
+
+
+def matplotlib() -> Any:
+    """The library, or one line on how to get it."""
+    try:
+        import matplotlib
+    except ImportError:
+        raise InputError("figures need matplotlib: pip install 'primax[report]'") from None
+    return matplotlib
+
+
+def make(path: Path, size: tuple[float, float], draw: Callable[[Any], None]) -> None:
+    """Draws a figure and writes it as SVG and PNG, to the same bytes each time."""
+    library = matplotlib()
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    look = {
+        "svg.hashsalt": "primax",
+        "font.family": "DejaVu Sans",
+        "font.size": 9,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.grid": True,
+        "grid.alpha": 0.25,
+        "legend.frameon": False,
+    }
+    with library.rc_context(look):
+        figure = Figure(figsize=size, layout="constrained")
+        FigureCanvasAgg(figure)
+        draw(figure)
+        try:
+            figure.savefig(path.with_suffix(".svg"), metadata={"Date": None, "Creator": None})
+            figure.savefig(path.with_suffix(".png"), dpi=150, metadata={"Software": None})
+        except OSError as error:
+            raise InputError(f"cannot write {path}: {error.strerror}") from error
+
+
+def curve(run: RunFolder, table: str, column: str) -> tuple[Floats, Floats] | None:
+    """Steps, and the rolling-20 mean of a column [seed, point], thinned."""
+    values, steps = run.grid(table, column), run.grid(table, "step")
+    if values is None or steps is None:
+        return None
+    smooth = rolling(_filled(values))
+    ends = steps[0][min(ROLLING, values.shape[1]) - 1 :]
+    thin = np.unique(np.linspace(0, len(ends) - 1, MOST_POINTS).round().astype(int))
+    return ends[thin], smooth[:, thin]
+
+
+def _filled(values: Floats) -> Floats:
+    """Gaps (an episode without a target) take the seed's value before, or its first."""
+    if not np.isnan(values).any():
+        return values
+    rows = []
+    for row in values:
+        known = np.flatnonzero(~np.isnan(row))
+        if not len(known):
+            rows.append(row)
+            continue
+        last = np.maximum.accumulate(np.where(np.isnan(row), -1, np.arange(len(row))))
+        rows.append(row[np.where(last < 0, known[0], last)])
+    return np.array(rows)
+
+
+def plot_band(
+    axes: Any, run: RunFolder, variant: str, table: str, column: str, is_shaded: bool = True
+) -> bool:
+    """Mean over seeds with one std of shade, cut where no score can be; False without the column."""
+    found = curve(run, table, column)
+    if found is None:
+        return False
+    steps, values = found
+    mean, (colour, dash) = values.mean(axis=0), STYLE[variant]
+    axes.plot(steps / 1000, mean, color=colour, ls=dash, lw=1.5, label=VARIANTS[variant].label)
+    if is_shaded and len(values) > 1:
+        spread = values.std(axis=0, ddof=1)
+        ends = np.clip([mean - spread, mean + spread], values.min(), values.max())
+        axes.fill_between(steps / 1000, *ends, color=colour, alpha=0.15, lw=0)
+    return True
+
+
+def plot_references(axes: Any, runs: Runs, world: str, measure: str, policies: Names) -> None:
+    """A level line for each policy that learns nothing, named beside the panel, where no curve is."""
+    for policy in policies:
+        name, dash, up = LINES[policy]
+        if measure == "average":
+            value = average(runs, world, policy)
+        else:
+            value = getattr(reference(runs, world, policy), measure)
+        axes.axhline(value, color=GREY, ls=dash, lw=1, zorder=1)
+        axes.annotate(
+            f"{name} {value:.2f}",
+            (1, value),
+            xycoords=("axes fraction", "data"),
+            xytext=(2, up),
+            textcoords="offset points",
+            va="center",
+            fontsize=7,
+            color="#444444",
+            annotation_clip=False,
+        )
+
+
+def say_missing(axes: Any, missing: list[str], height: float = 0.12) -> None:
+    """Names in the panel what could not be drawn."""
+    if missing:
+        text = "not drawn:\n" + "\n".join(missing)
+        axes.text(
+            0.98, height, text, transform=axes.transAxes, ha="right", va="bottom", color=GREY,
+            fontsize=7,
+        )  # fmt: skip

@@ -1,0 +1,201 @@
+"""Every run the paper's numbers need, and those beside it, as data."""
+
+from dataclasses import dataclass, field
+
+from primax.config import Config
+from primax.errors import InputError, canonical, hint
+from primax.methods import METHODS, configure
+
+Settings = dict[str, str]
+
+WORLDS = ("butterflies", "maze")
+"""The paper's two."""
+SCALES = {"smoke": 2, "quick": 3, "paper": 15}
+"""A preset of the same name, and at most so many seeds."""
+ARTEFACTS = (
+    *(f"table{i}" for i in range(1, 10)),
+    *(f"figure{i}" for i in range(1, 4)),
+    "tableA",
+    "tableB",
+    "tableC",
+    "figureA",
+    "scorecard",
+    "claims",
+)
+"""What is made from the runs; letters are ours, numbers the paper's."""
+
+MAIN = ("table1", "table5", "table6", "table7", "figure1", "tableA", "scorecard", "claims")
+ABLATION = ("table2", "table5", "table6", "table7", "scorecard", "claims")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A method under a set of settings, run in both worlds."""
+
+    name: str
+    label: str
+    """As tables and figures call it."""
+    method: str
+    feeds: tuple[str, ...]
+    """What is made from it."""
+    settings: Settings = field(default_factory=dict)
+    """Beside the method's own."""
+    seeds: int = 15
+    """From seed 0 on."""
+    small: dict[str, Settings] = field(default_factory=dict)
+    """Settings that take their place at a smaller scale, where those do not fit."""
+    is_papers: bool = False
+    """Whether the paper ran it."""
+
+    @property
+    def is_available(self) -> bool:
+        """Whether this version has the method."""
+        return self.method in METHODS
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run: a variant in a world."""
+
+    variant: Variant
+    world: str
+
+    @property
+    def name(self) -> str:
+        """Also its folder's."""
+        return cell_name(self.variant.name, self.world)
+
+    def seeds(self, scale: str) -> tuple[int, ...]:
+        """The seeds it runs at a scale."""
+        return tuple(range(min(SCALES[scale], self.variant.seeds)))
+
+    def config(self, scale: str) -> Config:
+        """Its configuration at a scale."""
+        settings = self.variant.small.get(scale, self.variant.settings)
+        return configure(self.variant.method, self.world, scale, settings)
+
+
+def cell_name(variant: str, world: str) -> str:
+    """The name of a variant's run in a world."""
+    return f"{variant}_{world}"
+
+
+def _papers(name: str, label: str, method: str, feeds: tuple[str, ...], **settings: str) -> Variant:
+    named = {key.replace("__", "."): value for key, value in settings.items()}
+    return Variant(name, label, method, feeds, named, is_papers=True)
+
+
+VARIANTS: dict[str, Variant] = {
+    variant.name: variant
+    for variant in (
+        _papers("random", "Random walker", "random", ("table1", "figure1", "scorecard", "claims")),
+        _papers("smirl", "SMIRL", "smirl", MAIN),
+        _papers("disagreement", "Disagreement", "disagreement", MAIN),
+        _papers("rnd", "RND", "rnd", MAIN),
+        _papers("task", "Ext-DQN", "task", MAIN),
+        _papers(
+            "prime",
+            "PRIME",
+            "prime",
+            (*MAIN, "table2", "table8", "figure2", "figure3", "tableC"),
+        ),
+        _papers("prime_k1", "K = 1", "prime", ABLATION, critics__heads="1", reward__heads="1"),
+        _papers("prime_no_gate", "gate off", "prime", ABLATION, reward__gate_weight="0"),
+        Variant(
+            "prime_k1_statistics",
+            "K = 1, statistics only",
+            "prime",
+            ("table2", "tableB"),
+            {"reward.heads": "1"},
+        ),
+        Variant(
+            "prime_no_penalty",
+            "penalty off",
+            "prime",
+            ("table2", "tableB"),
+            {"reward.aleatoric_weight": "0"},
+        ),
+        Variant(
+            "prime_relu",
+            "PRIME, ReLU embedding",
+            "prime",
+            ("tableA", "tableB", "figureA"),
+            {"net.activation": "relu"},
+        ),
+        Variant(
+            "task_relu",
+            "Ext-DQN, ReLU embedding",
+            "task",
+            ("tableA", "tableB", "figureA"),
+            {"net.activation": "relu"},
+        ),
+        Variant(
+            "prime_nearest16",
+            "PRIME, 16 nearest in the key",
+            "prime",
+            ("tableB", "figureA"),
+            {"reward.moments": "nearest16"},
+        ),
+        Variant(
+            "prime_knn16",
+            "PRIME, 16 nearest in φ",
+            "prime",
+            ("tableB", "figureA"),
+            {"reward.moments": "knn16"},
+        ),
+        Variant(
+            "rnd_gamma",
+            "RND, γ = 0.9",
+            "rnd",
+            ("tableA", "tableB", "figureA"),
+            {"critics.gamma": "0.9"},
+        ),
+        Variant("rnd_snapshot", "RND, frozen by window", "rnd_snapshot", ("tableB", "figureA")),
+        Variant("s_adapt", "S-Adapt", "s_adapt", ("tableB", "figureA")),
+        Variant("moss", "Mixture of Surprises", "moss", ("tableB", "figureA")),
+        Variant(
+            "prime_window200",
+            "PRIME, window 200",
+            "prime",
+            ("tableC",),
+            {"window": "200"},
+            seeds=5,
+            small={"smoke": {"window": "100"}},
+        ),
+        Variant(
+            "prime_window4000",
+            "PRIME, window 4,000",
+            "prime",
+            ("tableC",),
+            {"window": "4000"},
+            seeds=5,
+            small={
+                "quick": {"window": "4000", "recent": "5000"},
+                "smoke": {"window": "1000", "recent": "1000", "replay": "2000"},
+            },
+        ),
+    )
+}
+CELLS = {
+    cell.name: cell for world in WORLDS for v in VARIANTS.values() for cell in [Cell(v, world)]
+}
+
+
+def select(names: list[str]) -> list[Cell]:
+    """The cells that names of cells, variants, tables or figures ask for; all without names."""
+    if not names:
+        return list(CELLS.values())
+    lower = {artefact.lower(): artefact for artefact in ARTEFACTS}
+    chosen: set[str] = set()
+    for name in names:
+        short = canonical(name)
+        artefact = lower.get(short.replace("_", ""))
+        found = {
+            cell.name
+            for cell in CELLS.values()
+            if short in (cell.name, cell.variant.name) or artefact in cell.variant.feeds
+        }
+        if not found and artefact is None:
+            raise InputError(f"--only knows no {name!r}{hint(name, [*CELLS, *VARIANTS, *lower])}")
+        chosen |= found
+    return [cell for cell in CELLS.values() if cell.name in chosen]

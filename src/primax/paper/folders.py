@@ -1,0 +1,130 @@
+"""A run's folder as arrays a row a seed; tables may be gzipped."""
+
+import csv
+import gzip
+import io
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from primax.errors import InputError
+from primax.tables import Table
+
+Floats = NDArray[np.float64]
+FILES = ("episodes.csv", "windows.csv")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A value a seed."""
+
+    seeds: tuple[int, ...]
+    values: Floats
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """A finished run; its tables are read when they are asked for."""
+
+    path: Path
+    content: dict[str, Any]
+    """config.json."""
+    steps: int
+    """Environment steps a seed took."""
+
+    @cached_property
+    def episodes(self) -> Table:
+        """By seed, then by step."""
+        return _sorted(read_csv(self.path, "episodes.csv"), self.path)
+
+    @cached_property
+    def windows(self) -> Table:
+        """By seed, then by step."""
+        return _sorted(read_csv(self.path, "windows.csv"), self.path)
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """In rising order, as the rows are."""
+        return tuple(sorted(int(seed) for seed in self.content["seeds"]))
+
+    def grid(self, table: str, column: str) -> Floats | None:
+        """A column as [seed, row]; None where the run did not measure it."""
+        found: Table = getattr(self, table)
+        return found[column].reshape(len(self.seeds), -1) if column in found else None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Every setting under its dotted name."""
+        return _flat(self.content)
+
+
+def open_run(path: Path) -> RunFolder | str:
+    """A finished run, or in a word why there is none."""
+    if not (path / "config.json").exists():
+        return "not run"
+    content, manifest = _json(path / "config.json"), {}
+    if (path / "manifest.json").exists():
+        manifest = _json(path / "manifest.json")
+    if "finished" not in manifest:
+        return "unfinished"
+    try:
+        seeds, steps = [int(seed) for seed in content["seeds"]], int(manifest["steps"])
+        known = content["method"], content["world"]["name"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{path} is not a run's folder: {error} is not as it should be") from error
+    if not seeds or not all(known):
+        raise InputError(f"{path} is not a run's folder: it names no seed, method or world")
+    return RunFolder(path, content, steps)
+
+
+def read_csv(folder: Path, name: str) -> Table:
+    """A table, plain or gzipped, as columns of numbers; an empty cell is not a number."""
+    path = folder / name
+    packed = folder / f"{name}.gz"
+    try:
+        raw = path.read_bytes() if path.exists() else gzip.decompress(packed.read_bytes())
+        header, *rows = csv.reader(io.StringIO(raw.decode("utf-8")))
+        columns = zip(*rows, strict=True)
+        return {
+            key: np.array([float(value or "nan") for value in column])
+            for key, column in zip(header, columns, strict=True)
+        }
+    except (OSError, EOFError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path} is not the table a run writes: {reason}") from error
+
+
+def _sorted(table: Table, path: Path) -> Table:
+    """Rows by seed and step; every seed must have the same steps."""
+    if not {"seed", "step"} <= set(table):
+        raise InputError(f"{path} has a table without the columns seed and step")
+    order = np.lexsort((table["step"], table["seed"]))
+    table = {name: column[order] for name, column in table.items()}
+    seeds, counts = np.unique(table["seed"], return_counts=True)
+    content = _json(path / "config.json")
+    if set(counts) != {counts[0]} or seeds.tolist() != sorted(content["seeds"]):
+        raise InputError(f"{path} is not whole: its tables do not have the same rows of every seed")
+    return table
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from error
+    if not isinstance(content, dict):
+        raise InputError(f"{path} is not what a run writes")
+    return content
+
+
+def _flat(content: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    leaves: dict[str, Any] = {}
+    for name, value in content.items():
+        leaves |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {}
+        leaves |= {} if isinstance(value, dict) else {prefix + name: value}
+    return leaves

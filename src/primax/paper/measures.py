@@ -1,0 +1,95 @@
+"""The paper's measures of a run, a value a seed.
+
+`average`, `peak`, `last`          score of all episodes; best and last mean over 20 of them
+`episode_std`                      of the score, over a seed's episodes
+`coverage_fall`                    share of cells visited, first less last fifth of the steps
+`coverage_tail`, `distance_tail`   over the last fifth of the steps
+`clamp_share`                      tail share of elements the gate clamps, of those with data
+`tail:C`, `first:C`                a column of windows.csv over the last fifth, the first tenth
+`top:C`, `rolling:C`               its largest value; the largest mean over 20 windows
+"""
+
+import numpy as np
+
+from primax import training
+from primax.errors import InputError, hint
+from primax.paper.folders import Floats, RunFolder, Sample
+
+ROLLING = 20
+TAIL, FIFTH, TENTH = 0.8, 0.2, 0.1
+PLAIN = (
+    "average",
+    "peak",
+    "last",
+    "episode_std",
+    "coverage_fall",
+    "coverage_tail",
+    "distance_tail",
+    "clamp_share",
+)
+
+
+def measure(run: RunFolder, name: str) -> Sample | None:
+    """A measure by name; None where the run did not record what it needs."""
+    kind, _, column = name.partition(":")
+    values = _of_windows(run, kind, column) if column else _plain(run, name)
+    if values is None or not np.isfinite(values).all():
+        return None
+    return Sample(run.seeds, values)
+
+
+def rolling(values: Floats, length: int = ROLLING) -> Floats:
+    """Means over `length` consecutive entries of each row; shorter rows use all they have."""
+    length = min(length, values.shape[1])
+    return np.lib.stride_tricks.sliding_window_view(values, length, axis=1).mean(axis=2)
+
+
+def _plain(run: RunFolder, name: str) -> Floats | None:
+    if name not in PLAIN:
+        known = [*PLAIN, "tail:COLUMN", "first:COLUMN", "top:COLUMN", "rolling:COLUMN"]
+        raise InputError(f"unknown measure {name!r}{hint(name, known)}")
+    if name in ("average", "peak", "last"):
+        found = training.measures(run.episodes, len(run.seeds))
+        return np.asarray(getattr(found, name), dtype=np.float64)
+    if name == "episode_std":
+        scores = run.grid("episodes", "score")
+        return None if scores is None else scores.std(axis=1, ddof=1)
+    if name == "clamp_share":
+        clamped, absent = (_of_windows(run, "tail", c) for c in ("clamped", "no_data"))
+        if clamped is None or absent is None or (absent == 1).any():
+            return None
+        return clamped / (1 - absent)
+    values, share = run.grid("episodes", name.split("_")[0]), _share(run, "episodes")
+    if values is None:
+        return None
+    tail = _mean(values[:, share > TAIL])
+    return _mean(values[:, share <= FIFTH]) - tail if name == "coverage_fall" else tail
+
+
+def _of_windows(run: RunFolder, kind: str, column: str) -> Floats | None:
+    values, share = run.grid("windows", column), _share(run, "windows")
+    if values is None:
+        return None
+    if kind == "tail":
+        return _mean(values[:, share > TAIL])
+    if kind == "first":
+        return _mean(values[:, share <= TENTH])
+    if kind == "top":
+        return values.max(axis=1)
+    if kind == "rolling":
+        return rolling(values).max(axis=1)
+    raise InputError(f"unknown measure '{kind}:'{hint(kind, ['tail', 'first', 'top', 'rolling'])}")
+
+
+def _share(run: RunFolder, table: str) -> Floats:
+    """How far through the run each row is; a row is where its window or episode ends."""
+    steps = run.grid(table, "step")
+    assert steps is not None
+    return steps[0] / run.steps
+
+
+def _mean(values: Floats) -> Floats:
+    """Over what is there (an episode without a target has no distance); else not a number."""
+    count = (~np.isnan(values)).sum(axis=1)
+    total = np.nansum(values, axis=1)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)

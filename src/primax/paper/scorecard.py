@@ -1,0 +1,98 @@
+"""Every number of the paper beside ours, with a verdict."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from primax.paper import judge
+from primax.paper.evidence import MissingError
+from primax.paper.sheet import ABSENT, Sheet
+
+COLUMNS = ("id", "where", "what", "paper", "ours", "difference, 95%", "verdict", "remark")
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number the paper states, and what became of it."""
+
+    id: str
+    where: str
+    what: str
+    paper: str
+    ours: str
+    interval: str
+    verdict: str
+
+
+@cache
+def remarks() -> dict[str, str]:
+    """A sentence for numbers that are not reproduced, by id."""
+    return json.loads((files("primax.paper") / "remarks.json").read_text(encoding="utf-8"))
+
+
+@dataclass(frozen=True)
+class Stated:
+    """What the paper says, before anything is measured."""
+
+    id: str
+    where: str
+    what: str
+    paper: str
+
+    def found(self, judged: Callable[[], tuple[str, str, str]]) -> Number:
+        """With ours, the interval and the verdict; `not run` where what it needs is missing."""
+        try:
+            ours, interval, verdict = judged()
+        except MissingError as error:
+            ours, interval, verdict = f"({error})", ABSENT, judge.NOT_RUN
+        return Number(self.id, self.where, self.what, self.paper, ours, interval, verdict)
+
+
+def sheet(numbers: list[Number]) -> Sheet:
+    """The scorecard as a table, the count of each verdict above it."""
+    said = remarks()
+    rows = tuple(
+        (
+            f"`{n.id}`",
+            n.where,
+            n.what,
+            n.paper,
+            n.ours,
+            n.interval,
+            n.verdict,
+            said.get(n.id, "") if n.verdict != judge.REPRODUCED else "",
+        )
+        for n in numbers
+    )
+    notes = tuple(_notes(numbers))
+    return Sheet("scorecard", "Scorecard", COLUMNS, rows, notes, (_counted(numbers),))
+
+
+def _counted(numbers: list[Number]) -> str:
+    counts = Counter(n.verdict for n in numbers)
+    parts = [f"{counts[name]} {name}" for name in judge.VERDICTS if counts[name]]
+    return f"Of {len(numbers)} numbers: {', '.join(parts)}."
+
+
+def _notes(numbers: list[Number]) -> Iterator[str]:
+    yield (
+        "The rule. Reproduced: the 95% bootstrap interval of ours less the paper's lies inside the "
+        "margin. The two sides are redrawn apart (their seeds are not ours); where the paper gives "
+        "only mean ± std its mean is redrawn from a normal law; where it gives no spread the margin "
+        "is a factor of two, and so it is for d. Above, below: not inside, and the interval is on one side of zero. "
+        "Undecided: not inside, and it holds zero. Differs: a yes or no came out the other way (p "
+        "below 0.05 in the same direction, the interval's side of zero, a setting). Counts of seeds may "
+        "differ by one of fifteen, exact scores by 0.05 (Maze 0.005). The verdict is on the mean (or what is named); a std beside it is for reading. Numbers the "
+        "paper repeats are listed once; single seeds are not compared, for seeds are not shared."
+    )
+    if any(n.verdict == judge.NOT_RUN for n in numbers):
+        yield "`not run`: `primax reproduce --plan` says what is missing and what it costs."
+    margins = ", ".join(
+        f"{world} {measure.removeprefix('tail:')} {margin:g}"
+        for (world, measure), margin in judge.MARGINS.items()
+    )
+    yield f"Margins: {margins}; probability of improvement {judge.POI_MARGIN:g}."
+    yield "What is printed under `where` is the paper's own label of a table or section."

@@ -1,0 +1,75 @@
+"""A table of texts, as Markdown and as CSV; and how numbers are written in it."""
+
+import csv
+import io
+import math
+from dataclasses import dataclass
+
+ABSENT = "—"
+"""Where there is nothing to be had."""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A table a person reads."""
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
+    """Below the table."""
+    above: tuple[str, ...] = ()
+    """What must be read first."""
+
+    def __post_init__(self):
+        for row in self.rows:
+            assert len(row) == len(self.columns), (self.name, row)
+
+    def markdown(self) -> str:
+        """Title, what comes first, table, notes."""
+        lines = [f"### {self.title}", "", *(f"{line}\n" for line in self.above)]
+        if self.rows:
+            lines += [_line(self.columns), _line(["---"] * len(self.columns))]
+            lines += [_line(row) for row in self.rows]
+        lines += [f"\n{note}" for note in self.notes]
+        return "\n".join(lines) + "\n"
+
+    def csv(self) -> str:
+        """The same cells."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerows([self.columns, *self.rows])
+        return text.getvalue()
+
+
+def _line(cells: tuple[str, ...] | list[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def number(value: float, digits: int = 2) -> str:
+    """A plain decimal; magnitudes far from one in powers of ten."""
+    if math.isnan(value):
+        return ABSENT
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    if value and abs(value) < 10.0**-digits:
+        return f"{value:.1e}"
+    return f"{value:.{digits}f}"
+
+
+def plus_minus(mean: float, std: float, digits: int = 2) -> str:
+    """Mean and std, as the paper prints them."""
+    text = f"{mean:.{digits}f}"
+    return text if math.isnan(std) else f"{text} ± {std:.{digits}f}"
+
+
+def bracket(low: float, high: float, digits: int = 2, sign: str = "") -> str:
+    """An interval."""
+    return f"[{low:{sign}.{digits}f}, {high:{sign}.{digits}f}]"
+
+
+def p_value(value: float) -> str:
+    """Three digits; bold below 0.05."""
+    text = "<0.001" if value < 0.001 else f"{value:.3f}"
+    return f"**{text}**" if value < 0.05 else text
