@@ -57,7 +57,7 @@ def box(name: str) -> str:
 
 def arrow(a: str, b: str) -> str:
     ax, ay, aw, *_ = BOXES[a]
-    bx, by, bw, *_ = BOXES[b]
+    bx, by, *_ = BOXES[b]
     if ax == bx and by - ay > 120:  # around the box between
         right, top, low = ax + aw, ay + HEIGHT - 12, by + 12
         curve = f"M{right},{top} C{right + 45},{top} {right + 45},{low} {right},{low}"
