@@ -25,7 +25,7 @@ from primax.tables import Table, csv_rows, read_table
 
 Say = Callable[[str], None]
 OnWindow = Callable[[training.Progress], None]
-SAVE_EVERY_S = 60.0
+SAVE_EVERY_S = 120.0
 """Seconds between checkpoints."""
 TIMES = ("compile_s", "run_s")
 """What a part of a run took."""
