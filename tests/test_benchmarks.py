@@ -10,7 +10,7 @@ import pytest
 FOLDER = Path(__file__).parent.parent / "benchmarks"
 
 
-@pytest.mark.parametrize("name", ["engine", "worlds", "updates", "checkpoints"])
+@pytest.mark.parametrize("name", ["engine", "worlds", "updates", "checkpoints", "telemetry"])
 def test_a_script_starts(name):
     done = subprocess.run(
         [sys.executable, str(FOLDER / f"{name}.py"), "--help"], capture_output=True, text=True

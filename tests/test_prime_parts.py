@@ -13,7 +13,7 @@ import pytest
 from tabular import ACTIONS, CELLS, GAMMA, NET, Bench, batch
 
 from primax.errors import InputError
-from primax.methods import configure
+from primax.methods import METHODS, configure
 from primax.rewards.base import Spec
 from primax.rewards.prime import Prime, PrimeConfig, heads, intrinsic, window
 from primax.rewards.prime import reward as reward_file
@@ -210,6 +210,12 @@ def test_where_the_snapshot_knows_nothing_only_the_count_speaks():
     assert not parts.has_data
     assert parts.v_lotv == parts.v_ale == parts.v_ahead == 0.0
     assert parts.reward == pytest.approx(50 * 0.5 * GAMMA**2 * np.tanh(1 / 3) ** 2, rel=1e-5)
+
+
+def test_only_prime_has_the_soft_bound():
+    """The paper gives it with PRIME's networks; its baseline table has none."""
+    bound = {name: configure(name, "maze").critics.q_penalty for name in METHODS}
+    assert bound == dict.fromkeys(METHODS, 0.0) | {"prime": 0.1}
 
 
 def test_one_configuration_for_both_worlds():

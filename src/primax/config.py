@@ -51,8 +51,8 @@ class CriticsConfig:
     """Largest global gradient norm of one head."""
     q_max: float = 20.0
     """Where the soft bound on |Q| begins."""
-    q_penalty: float = 0.1
-    """Weight of the soft bound."""
+    q_penalty: float = 0.0
+    """Weight of the soft bound; PRIME's is 0.1, the baselines have none."""
     batch: int = 64
     """Transitions a minibatch."""
     sync_every: int = 1_000

@@ -44,7 +44,7 @@ METHODS = {
         "PRIME: what can still be learnt, less what never can",
         Prime,
         options=PrimeConfig,
-        critics=CriticsConfig(heads=5, gamma=0.9),
+        critics=CriticsConfig(heads=5, gamma=0.9, q_penalty=0.1),
         explore=ExploreConfig(end=0.01),
     ),
     "task": Method("the world's own signal: the paper's Extrinsic-DQN", Task),

@@ -2,7 +2,8 @@
 
 A reward sees every step as it happens (`observe`), is frozen at a window's boundary (`refresh`),
 trains its own networks on minibatches (`learn`) and says what sampled transitions are worth
-(`score`). Scoring never learns: within a window it is a fixed function of the transition.
+(`score`). Scoring never learns; where all that scores is frozen at the boundary, as PRIME's is, the
+reward is a fixed function of the transition within a window.
 """
 
 import abc

@@ -116,7 +116,9 @@ class Moss(Reward[MossState]):
         return state, self._memo(state)
 
     def _memo(self, state: MossState) -> Memo:
-        part = state.time // max(1, self.spec.horizon // self.config.parts)
+        # The last observation belongs to the last part: no step is taken from it.
+        time = jnp.minimum(state.time, self.spec.horizon - 1)
+        part = time // max(1, self.spec.horizon // self.config.parts)
         sign = 1.0 - 2.0 * (part % 2).astype(jnp.float32)
         return Memo(sign * state.drawn, sign)
 

@@ -1,4 +1,4 @@
-"""Any reward, read as of the window's beginning: it goes on learning, and what scores stands still."""
+"""A reward that scores row by row, read as of the window's beginning while it goes on learning."""
 
 from dataclasses import replace
 from typing import Any

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import jax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from primax import nets
@@ -68,8 +67,7 @@ class SnapshotEnsemble(Novelty[DisagreementState, DisagreementState]):
     def learn(
         self, live: DisagreementState, batch: Batch, key: PRNGKeyArray
     ) -> tuple[DisagreementState, Metrics]:
-        # The heads draw their actions from this key; the models' rows need another.
-        return self.ensemble.learn(live, batch, jax.random.fold_in(key, 1))
+        return self.ensemble.learn(live, batch, key)
 
 
 NOVELTIES = {"count": Counts, "rnd": SnapshotRnd, "ensemble": SnapshotEnsemble}
