@@ -23,9 +23,8 @@ demo: $(READY)  ## see it work: a few minutes on two cores
 	$(BIN)/primax watch maze --policy sweep --gif demo/maze.gif
 	$(BIN)/primax train prime maze --preset quick --seeds 2 --out demo/maze
 	$(BIN)/primax explain demo/maze --png demo/maze.png
-	$(BIN)/primax train prime butterflies --preset quick --seeds 2 --out demo/butterflies
-	$(BIN)/primax explain demo/butterflies --png demo/butterflies.png
-	@echo "look at demo/butterflies.gif and demo/maze.gif, at what the reward pays for in demo/maze.png and demo/butterflies.png, and at the tables in demo/maze and demo/butterflies"
+	$(BIN)/primax train task butterflies --preset quick --seeds 2 --out demo/butterflies
+	@echo "look at demo/butterflies.gif and demo/maze.gif, at what PRIME pays for in demo/maze.png, and at the tables in demo/maze and demo/butterflies"
 	@echo "$(BIN)/primax lists what else there is"
 
 test: $(READY)  ## the tests
