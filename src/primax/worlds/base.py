@@ -70,7 +70,7 @@ class World(eqx.Module, Generic[State, Noise]):
 
     @abc.abstractmethod
     def state_key(self, state: State) -> Int[Array, ""]:
-        """The controllable part of the state as a number in [0, num_keys)."""
+        """The controllable part of the state as a number in [0, num_keys): cell * levels + level."""
 
     @abc.abstractmethod
     def task(self, state: State) -> Float[Array, ""]:
