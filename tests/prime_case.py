@@ -40,8 +40,8 @@ SMALL |= {
 }
 KEY = jax.random.key(5)
 BUCKET = ("bucket", "uniform")
-NEAREST = [("nearest16", kind) for kind in ("uniform", "gaussian", "rank")]
-NEAREST += [("knn16", kind) for kind in ("uniform", "gaussian")]
+KINDS = ("uniform", "gaussian", "rank")
+NEAREST = [(moments, kind) for moments in ("nearest16", "knn16") for kind in KINDS]
 
 
 @functools.cache

@@ -38,12 +38,8 @@ def test_every_part_of_the_reward_is_the_oracles(moments, weights):
     np.testing.assert_allclose(state.window.offset, wanted.offset, rtol=1e-4, atol=1e-6)
     values = wanted.parts(*(np.asarray(x) for x in (ask.obs, ask.action, ask.key)))
     assert set(values) == set(vars(parts))
-    # A difference is no more exact than what it is the difference of.
-    atol = {"bracket": 1e-7, "r_int": 1e-7, "reward": 1e-5}
     for name, value in values.items():
-        np.testing.assert_allclose(
-            getattr(parts, name), value, rtol=1e-4, atol=atol.get(name, 1e-12), err_msg=name
-        )
+        np.testing.assert_allclose(getattr(parts, name), value, rtol=1e-4, atol=1e-12, err_msg=name)
     speak, l1 = lived().speak, lambda p, q: np.abs(p - q).sum(axis=1)
     for name, other in (("pi_ref_from_u_recent", 1 / ACTIONS), ("pi_act_from_ref", agent())):
         mean = l1(wanted.policy, other)[speak].mean()
