@@ -24,7 +24,7 @@ from primax.rewards.prime.config import constants
 NUMBERS = constants(PrimeConfig(), 0.9)
 """The paper's: γ 0.9, κ 0.5, G_q 2, a in [1, 2], |b| at most 1, α, λ and σ₀² 0.5."""
 PLANES, NET = (2, 3, 4), NetConfig(first_channels=2, second_channels=2, embedding=2)
-close = np.testing.assert_allclose
+assert_close = np.testing.assert_allclose
 
 
 def numbers(*values: float) -> jax.Array:
@@ -42,9 +42,9 @@ def scalar(value: float) -> jax.Array:
 def test_the_count_realization():
     """N = 0: 0.5 * 0.81 * 0.761594²; N = 1: of tanh 0.707107 = 0.608860; N = 3: of tanh 0.5."""
     x = counts.inverse_root(whole(0, 1, 3, 99))
-    close(x, [1.0, 0.707107, 0.5, 0.1], rtol=1e-6)
+    assert_close(x, [1.0, 0.707107, 0.5, 0.1], rtol=1e-6)
     v = novelty.v_epi(x, scalar(0.5), scalar(0.9))
-    close(v, [0.2349104, 0.1501371, 0.0864887, 0.00402315], rtol=1e-5)
+    assert_close(v, [0.2349104, 0.1501371, 0.0864887, 0.00402315], rtol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_the_count_realization():
 )
 def test_the_continuation_bonus_of_no_visit_and_of_three(kind, bonus):
     x = numbers(1.0, 0.5)
-    close(novelty.continuation_bonus(x, kind, scalar(0.5), scalar(0.9)), bonus, rtol=1e-6)
+    assert_close(novelty.continuation_bonus(x, kind, scalar(0.5), scalar(0.9)), bonus, rtol=1e-6)
 
 
 def silent(bias: jax.Array) -> nets.Net:
@@ -73,7 +73,7 @@ def test_quantiles_are_bounded_with_the_prior_inside():
     seen = nets.see(jnp.zeros((1, *PLANES), jnp.uint8))
     q = heads.quantiles(net, prior, seen, 2, NUMBERS)
     # 2 tanh(0.5) = 0.9242343.
-    close(q[0], [[0.5826252, 2.0, -2.0], [0.9242343, 2.0, -0.5826252]], rtol=1e-6)
+    assert_close(q[0], [[0.5826252, 2.0, -2.0], [0.9242343, 2.0, -0.5826252]], rtol=1e-6)
 
 
 REFERENCE = np.array([[0.0, 1.0], [2.0, 3.0]])
@@ -104,8 +104,8 @@ def test_a_heads_calibration(head, a, b):
     logits = np.stack([np.concatenate([x, poison]) for x in (REFERENCE, head)])
     is_valid = jnp.array([True, True, False])
     slope, offset = heads.calibrate(jnp.asarray(logits, jnp.float32), is_valid, NUMBERS)
-    close(slope, [1.0, a], rtol=1e-6)
-    close(offset, [0.0, b], rtol=1e-6)
+    assert_close(slope, [1.0, a], rtol=1e-6)
+    assert_close(offset, [0.0, b], rtol=1e-6)
 
 
 def test_the_reference_head_is_calibrated_to_itself_exactly():
@@ -128,8 +128,8 @@ def test_centring():
     """Means 3 and 2.5."""
     logits = jnp.array([[1.0, 2.0, 6.0], [0.0, 0.0, 0.0]])
     uniform, other = jnp.full(3, 1 / 3), numbers(0.5, 0.25, 0.25)
-    close(heads.centre(logits, uniform), [[-2, -1, 3], [0, 0, 0]], atol=1e-6)
-    close(heads.centre(logits[0], other), [-1.5, -0.5, 3.5], rtol=1e-6)
+    assert_close(heads.centre(logits, uniform), [[-2, -1, 3], [0, 0, 0]], atol=1e-6)
+    assert_close(heads.centre(logits[0], other), [-1.5, -0.5, 3.5], rtol=1e-6)
 
 
 def test_the_reference_policy_and_its_probe():
@@ -137,7 +137,7 @@ def test_the_reference_policy_and_its_probe():
     logits = np.log([1.0, 2.0, 5.0])
     for tau in (1.0, 2.0):
         policy = heads.reference_policy(jnp.asarray(tau * logits, jnp.float32), scalar(tau))
-        close(policy, [0.125, 0.25, 0.625], rtol=1e-6)
+        assert_close(policy, [0.125, 0.25, 0.625], rtol=1e-6)
     many = jnp.array([[0.1, 0.2, 0.7], [0.4, 0.4, 0.2], [0.5, 0.3, 0.2]])
     assert heads.probe_policy(many).tolist() == [2, 0, 0]
 
@@ -151,8 +151,10 @@ def test_continuation_is_the_policys_mean_of_centred_logits():
 
 def test_the_law_of_total_variance():
     """Means 1, 2, 6: (4 + 1 + 9) / 3; one head disagrees with nobody."""
-    close(lotv.epistemic(jnp.array([[1.0, 2.0, 6.0], [2.0, 2.0, 2.0]])), [14 / 3, 0], rtol=1e-6)
-    close(lotv.aleatoric(jnp.array([[1.0, 2.0, 6.0]])), [3.0], rtol=1e-6)
+    assert_close(
+        lotv.epistemic(jnp.array([[1.0, 2.0, 6.0], [2.0, 2.0, 2.0]])), [14 / 3, 0], rtol=1e-6
+    )
+    assert_close(lotv.aleatoric(jnp.array([[1.0, 2.0, 6.0]])), [3.0], rtol=1e-6)
     assert float(lotv.epistemic(numbers(5.0))) == 0.0
 
 
@@ -167,16 +169,16 @@ def test_psi_has_unit_length():
 def test_probe_readings():
     """0.9 * (3 * 0.6 + 4 * 0.8) and 0.9 * 3."""
     w = jnp.array([[0.6, 0.8], [1.0, 0.0]])
-    close(probes.readings(jnp.array([[3.0, 4.0]]), w, scalar(0.9)), [[4.5, 2.7]], rtol=1e-6)
-    close(probes.probe_variance(jnp.array([[1.0, 2.0, 6.0]])), [3.0], rtol=1e-6)
+    assert_close(probes.readings(jnp.array([[3.0, 4.0]]), w, scalar(0.9)), [[4.5, 2.7]], rtol=1e-6)
+    assert_close(probes.probe_variance(jnp.array([[1.0, 2.0, 6.0]])), [3.0], rtol=1e-6)
 
 
 @pytest.mark.parametrize("dim", [2, 10])
 def test_probes_report_the_trace_over_the_dimension(dim):
     """E over the sphere of Var(γ wᵀφ) is γ² tr Σ / d: 0.81 * 3 / d, all noise in one direction."""
     w = probes.unit_probes(jax.random.key(0), 20_000, dim)
-    close(jnp.linalg.norm(w, axis=1), 1.0, rtol=1e-5)
-    close(jnp.mean(w, axis=0), np.zeros(dim), atol=0.03)
+    assert_close(jnp.linalg.norm(w, axis=1), 1.0, rtol=1e-5)
+    assert_close(jnp.mean(w, axis=0), np.zeros(dim), atol=0.03)
     features = np.zeros((2, dim), np.float32)
     features[:, 0] = [3**0.5, -(3**0.5)]
     variances = np.var(probes.readings(jnp.asarray(features), w, scalar(0.9)), axis=0)
@@ -187,8 +189,8 @@ def test_probes_report_the_trace_over_the_dimension(dim):
 
 def test_the_statistics_targets():
     after = numbers(-2.0, 0.0, 1.0)
-    close(quantile.zeta(scalar(0.5), scalar(0.9), after), [-1.3, 0.5, 1.4], rtol=1e-6)
-    close(quantile.zeta(scalar(0.5), scalar(0.0), after), [0.5, 0.5, 0.5], rtol=1e-6)
+    assert_close(quantile.zeta(scalar(0.5), scalar(0.9), after), [-1.3, 0.5, 1.4], rtol=1e-6)
+    assert_close(quantile.zeta(scalar(0.5), scalar(0.0), after), [0.5, 0.5, 0.5], rtol=1e-6)
 
 
 def test_the_quantile_huber_loss():
@@ -219,14 +221,14 @@ def test_look_ahead_ends_with_the_episode_and_with_the_newest_row(horizon, decay
 def test_the_bracket_and_the_reward():
     """0.5 - 0.5 * 0.4; 0.2 - 0.5 log(1 + 0.3 / 0.5) = -0.0350018; scaled -1.750092."""
     net_noise = gate.bracket(numbers(0.5, 0.1), numbers(0.4, 0.4), scalar(0.5))
-    close(net_noise, [0.3, 0.0], rtol=1e-6)
-    close(gate.bracket(numbers(0.5), numbers(9.0), scalar(0.0)), [0.5])
+    assert_close(net_noise, [0.3, 0.0], rtol=1e-6)
+    assert_close(gate.bracket(numbers(0.5), numbers(9.0), scalar(0.0)), [0.5])
     r_int = intrinsic.intrinsic(numbers(0.2, 0.02), net_noise, NUMBERS)
-    close(r_int, [-0.0350018, 0.02], rtol=1e-5)
-    close(intrinsic.deployed(r_int, NUMBERS), [-1.750092, 1.0], rtol=1e-5)
-    close(intrinsic.deployed(numbers(-0.05, 0.05), NUMBERS), [-2.0, 2.0])
+    assert_close(r_int, [-0.0350018, 0.02], rtol=1e-5)
+    assert_close(intrinsic.deployed(r_int, NUMBERS), [-1.750092, 1.0], rtol=1e-5)
+    assert_close(intrinsic.deployed(numbers(-0.05, 0.05), NUMBERS), [-2.0, 2.0])
     novelty_alone = constants(PrimeConfig(aleatoric_weight=0.0), 0.9)
-    close(intrinsic.intrinsic(numbers(0.2), numbers(7.0), novelty_alone), [0.2])
+    assert_close(intrinsic.intrinsic(numbers(0.2), numbers(7.0), novelty_alone), [0.2])
 
 
 def test_the_larger_estimate_and_the_largest_detector_count():
@@ -235,12 +237,12 @@ def test_the_larger_estimate_and_the_largest_detector_count():
     parts = intrinsic.compose(
         numbers(0.1, 0.2, 0.1), numbers(0.2, 0.1, 0.0), three, ahead, has_data, NUMBERS
     )
-    close(parts.v_epi, [0.2, 0.2, 0.1])
-    close(parts.v_ale, [0.1, 0.2, 0.3])
-    close(parts.bracket, [0.1, 0.2, 0.0], atol=1e-8)
+    assert_close(parts.v_epi, [0.2, 0.2, 0.1])
+    assert_close(parts.v_ale, [0.1, 0.2, 0.3])
+    assert_close(parts.bracket, [0.1, 0.2, 0.0], atol=1e-8)
     # 0.2 - 0.5 log 1.2 and 0.2 - 0.5 log 1.4.
-    close(parts.r_int, [0.1088392, 0.0317639, 0.1], rtol=1e-5)
-    close(parts.reward, [2.0, 1.588194, 2.0], rtol=1e-5)
+    assert_close(parts.r_int, [0.1088392, 0.0317639, 0.1], rtol=1e-5)
+    assert_close(parts.reward, [2.0, 1.588194, 2.0], rtol=1e-5)
 
 
 def at(key=(), action=(), place=()) -> moments.At:
@@ -255,8 +257,8 @@ def test_moments_of_a_bucket():
     index = moments.buckets(whole(3, 1, 3, 3, 1, 2), is_valid, 5)
     channels = jnp.array([[1.0, 0], [10, 0], [3, 6], [jnp.nan, jnp.inf], [14, 0], [0.1, 7]])
     mean, variance, has_data = index.moments(channels).at(at(key=(3, 1, 0, 2, 4)))
-    close(mean, [[2, 3], [12, 0], [0, 0], [0.1, 7], [0, 0]], rtol=1e-6)
-    close(variance, [[1, 9], [4, 0], [0, 0], [0, 0], [0, 0]], rtol=1e-6)
+    assert_close(mean, [[2, 3], [12, 0], [0, 0], [0.1, 7], [0, 0]], rtol=1e-6)
+    assert_close(variance, [[1, 9], [4, 0], [0, 0], [0, 0], [0, 0]], rtol=1e-6)
     assert has_data.tolist() == [True, True, False, True, False]
 
 
@@ -281,8 +283,8 @@ def test_moments_of_the_nearest(weights, mean, variance):
     ask = at(action=(0, 1, 2), place=((1,), (9,), (1,)))
     means, variances, has_data = index.moments(said).at(ask)
     # The other action has one row, however far; a third has none.
-    close(means[:, 0], [mean, 50, 0], rtol=1e-5)
-    close(variances[:, 0], [variance, 0, 0], rtol=1e-5)
+    assert_close(means[:, 0], [mean, 50, 0], rtol=1e-5)
+    assert_close(variances[:, 0], [variance, 0, 0], rtol=1e-5)
     assert has_data.tolist() == [True, True, False]
 
 
@@ -304,4 +306,4 @@ def test_moments_of_the_nearest(weights, mean, variance):
 )
 def test_weights_of_neighbours(kind, away, found, weights):
     is_found = jnp.arange(3) < found
-    close(moments.neighbour_weights(numbers(*away), is_found, kind), weights, rtol=1e-5)
+    assert_close(moments.neighbour_weights(numbers(*away), is_found, kind), weights, rtol=1e-5)

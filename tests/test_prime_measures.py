@@ -10,7 +10,7 @@ from primax.replay import Batch
 from primax.rewards.base import Recent, Spec
 from primax.rewards.prime import intrinsic, telemetry
 
-close = np.testing.assert_allclose
+assert_close = np.testing.assert_allclose
 LOG2 = 0.6931472
 
 
@@ -21,8 +21,8 @@ def table(*rows: list[int]):
 def test_entropy_and_its_correction():
     """3 to 1: 0.5623351, and (2 - 1) / 8 more; one action has none; neither has nothing."""
     counts = table([3, 1, 0], [7, 0, 0], [0, 0, 0])
-    close(metrics.entropy(counts, False), [0.5623351, 0, 0], rtol=1e-6)
-    close(metrics.entropy(counts, True), [0.6873351, 0, 0], rtol=1e-6)
+    assert_close(metrics.entropy(counts, False), [0.5623351, 0, 0], rtol=1e-6)
+    assert_close(metrics.entropy(counts, True), [0.6873351, 0, 0], rtol=1e-6)
 
 
 def test_mutual_information_by_hand():
@@ -124,7 +124,7 @@ def test_maps_are_means_over_the_rows_that_start_in_a_cell():
     is_valid = jnp.array([True, True, True, False])
     drawn = telemetry.maps(spec, parts(), Recent(rows, is_valid, never, jnp.zeros((4, 2))))
     nan = np.nan
-    close(drawn["v_epi"], [[nan, 0.2, nan], [0.3, nan, nan]], rtol=1e-6)
-    close(drawn["r_int"], [[nan, 0.05, nan], [0.3, nan, nan]], rtol=1e-5)
-    close(drawn["reward"], [[nan, 0.25, nan], [0.5, nan, nan]], rtol=1e-5)
+    assert_close(drawn["v_epi"], [[nan, 0.2, nan], [0.3, nan, nan]], rtol=1e-6)
+    assert_close(drawn["r_int"], [[nan, 0.05, nan], [0.3, nan, nan]], rtol=1e-5)
+    assert_close(drawn["reward"], [[nan, 0.25, nan], [0.5, nan, nan]], rtol=1e-5)
     assert set(drawn) == {"v_epi", "v_ale", "v_ahead", "r_int", "reward"}

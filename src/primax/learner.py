@@ -131,12 +131,11 @@ class Learner(eqx.Module):
         num_keys, num = self.reward.spec.num_keys, len(ACTIONS)
         clock = began + self.config.window
         greedy = recent.rows.next_key * num + greedy
-        is_valid = recent.is_valid & (recent.rows.weight > 0)
         age = jnp.arange(1, min(metrics.MI_ROWS, state.ring.capacity - 1) + 1)
         key, is_lived = replay.lived(state.ring, clock, age)
         return {
             "greedy_entropy": metrics.greedy_entropy(
-                metrics.joint_counts(greedy, is_valid, num_keys, num)
+                metrics.joint_counts(greedy, recent.is_lived, num_keys, num)
             ),
             "mutual_information": metrics.mutual_information(
                 metrics.joint_counts(key, is_lived, num_keys, num)

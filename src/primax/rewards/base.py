@@ -86,6 +86,11 @@ class Recent(eqx.Module):
     policy: Float[Array, "rows actions"]
     """What the agent would do now in the states they led to."""
 
+    @property
+    def is_lived(self) -> Bool[Array, " rows"]:
+        """Which of them were written and are steps of a world that had not ended."""
+        return self.is_valid & (self.rows.weight > 0)
+
 
 class Reward(eqx.Module, Generic[State]):
     """Abstract; a concrete reward is one file."""

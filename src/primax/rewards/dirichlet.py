@@ -84,7 +84,7 @@ class Dirichlet(Reward[DirichletState]):
     ) -> tuple[DirichletState, Metrics]:
         """Counts the rows since the last boundary, each once, and works out every key's gain."""
         rows = recent.rows
-        is_new = recent.is_valid & (rows.next_memo == state.window) & (rows.weight > 0)
+        is_new = recent.is_lived & (rows.next_memo == state.window)
         count = state.count.at[rows.key, rows.next_key].add(is_new.astype(jnp.int32))
         prior = self.config.prior / self.num_states
         one = lambda count: information_gain(count.astype(jnp.float32) + prior)  # noqa: E731

@@ -51,7 +51,7 @@ def boundary(
     now: Float[Array, " rows"],
 ) -> Metrics:
     """Of a new window: its policy against u and the agent's, its calibration, the reward's jump."""
-    weight = (recent.is_valid & (recent.rows.weight > 0)).astype(jnp.float32)
+    weight = recent.is_lived.astype(jnp.float32)
     weight = weight / jnp.maximum(jnp.sum(weight), 1.0)
     mean = lambda x: jnp.sum(jnp.where(weight > 0, weight * x, 0.0))  # noqa: E731
     metrics = {
@@ -66,13 +66,12 @@ def boundary(
 
 def maps(spec: Spec, parts: Parts, recent: Recent) -> dict[str, Float[Array, "rows cols"]]:
     """Means over the snapshot's rows that start in each cell; NaN where none does."""
-    is_valid = recent.is_valid & (recent.rows.weight > 0)
     row, col, _ = spec.coordinates(recent.rows.key)
     shape = spec.planes[1:]
     cells = shape[0] * shape[1]
     channels = jnp.stack([getattr(parts, name) for name in MAPS], axis=1)
     everywhere = At(jnp.arange(cells), jnp.zeros(cells, jnp.int32), jnp.zeros((cells, 0)))
-    index = buckets(row * shape[1] + col, is_valid, cells)
+    index = buckets(row * shape[1] + col, recent.is_lived, cells)
     mean, _, has_data = index.moments(channels).at(everywhere)
     drawn = jnp.where(has_data[:, None], mean, jnp.nan)
     return {name: drawn[:, i].reshape(shape) for i, name in enumerate(MAPS)}

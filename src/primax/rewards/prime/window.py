@@ -63,7 +63,7 @@ class Freezer(eqx.Module):
         constants, online, prior, model, novelty = live
         k_phi, k_psi, k_calibrate = jax.random.split(key, 3)
         look = self.look(constants, online, prior, model.encoder, recent.rows.next_obs)
-        is_valid = recent.is_valid & (recent.rows.weight > 0)
+        is_valid = recent.is_lived
         chosen, is_chosen = draw_valid(k_calibrate, is_valid, self.config.calibration)
         slope, offset = heads.calibrate(look.logits[:, chosen], is_chosen, constants)
         phi_probes = probes.unit_probes(k_phi, self.config.probes, self.config.feature_dim)
