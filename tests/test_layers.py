@@ -6,7 +6,7 @@ from pathlib import Path
 SOURCE = Path(__file__).parent.parent / "src" / "primax"
 LAYERS = [
     {"errors", "npz"},
-    {"settings", "folder", "snapshot", "tables", "stops"},
+    {"settings", "folder", "snapshot", "tables", "stops", "kernels"},
     {"config", "stats", "worlds"},
     {"nets", "replay", "optim", "metrics", "records"},
     {"rewards", "critics", "best"},

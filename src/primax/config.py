@@ -21,6 +21,8 @@ class NetConfig:
     """Of the embedding: `linear` (the paper's text taken literally) or `relu`."""
     precision: str = "default"
     """`default` (float32; matrix products in TF32 on a GPU), `highest` (float32), or `bfloat16`."""
+    kernels: bool = True
+    """Whether the trunk runs as kernels of its own where it can: on a GPU, not at `highest`."""
 
     def __post_init__(self):
         check_range("net.first_channels", self.first_channels, 1, 1_024)

@@ -81,7 +81,7 @@ def head_loss(
 ) -> tuple[Float[Array, ""], Float[Array, " batch"]]:
     """Squared error to the targets and the soft bound summed over actions, averaged over rows."""
     q = net(patches)
-    taken = jnp.take_along_axis(q, action[:, None], axis=1)[:, 0]
+    taken = nets.chosen(q, action)
     bound = jnp.sum(soft_bound(q, rates), axis=1)
     return jnp.mean(weight * ((taken - y) ** 2 + bound)), taken
 

@@ -11,8 +11,9 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray, Shaped
+from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
+from primax import kernels
 from primax.config import NetConfig
 
 
@@ -41,10 +42,32 @@ class Trunk(eqx.Module):
     def __call__(
         self, patches: Float[Array, "batch rows cols nine_c"]
     ) -> Float[Array, "batch embedding"]:
+        x = self._by_kernels(patches) if self._fits(patches) else self._by_products(patches)
+        x = self.embed.shift(x)
+        return jax.nn.relu(x) if self.config.activation == "relu" else x
+
+    def _fits(self, patches: Float[Array, "batch rows cols nine_c"]) -> bool:
+        config = self.config
+        widths = (config.first_channels, config.second_channels, self.embed.bias.shape[-1])
+        is_wanted = config.kernels and config.precision != "highest"
+        return is_wanted and kernels.fits(*patches.shape[1:3], widths) and kernels.works()
+
+    def _by_kernels(
+        self, patches: Float[Array, "batch rows cols nine_c"]
+    ) -> Float[Array, "batch embedding"]:
+        middle = jnp.split(patches, 9, axis=-1)[4]
+        layers = ((layer.weight, layer.bias) for layer in (self.first, self.second))
+        # As fine as TF32, at half the memory and twice the speed; the kernels mind its range.
+        dtype = "float16" if self.config.precision == "default" else self.config.dtype
+        return kernels.trunk(middle, *layers, self.embed.weight, dtype)
+
+    def _by_products(
+        self, patches: Float[Array, "batch rows cols nine_c"]
+    ) -> Float[Array, "batch embedding"]:
         x = jax.nn.relu(self.first(patches))
         x = jax.nn.relu(conv3x3(self.second, x.astype(self.config.dtype), by_rows(x.shape[2])))
-        x = self.embed(x.reshape(x.shape[0], -1)).astype(jnp.float32)
-        return jax.nn.relu(x) if self.config.activation == "relu" else x
+        x = x.reshape(x.shape[0], -1)
+        return (x @ self.embed.weight.astype(x.dtype)).astype(jnp.float32)
 
 
 class Net(eqx.Module):
@@ -99,14 +122,26 @@ def see(planes: Shaped[Array, "batch c rows cols"]) -> Float[Array, "batch rows 
     return patches3x3(jnp.moveaxis(planes, 1, -1).astype(jnp.float32))
 
 
+def chosen(
+    x: Float[Array, "batch n *rest"], index: Int[Array, " batch"]
+) -> Float[Array, "batch *rest"]:
+    """Each row's entry at its index; by a mask, for a gather's gradient is a scatter."""
+    is_it = jax.nn.one_hot(index, x.shape[1], dtype=bool)
+    is_it = is_it.reshape(*is_it.shape, *[1] * (x.ndim - 2))
+    return jnp.sum(jnp.where(jnp.broadcast_to(is_it, x.shape), x, 0.0), axis=1)
+
+
 def sweep(
     function: Callable[[Shaped[Array, "batch c rows cols"]], Any],
     planes: Shaped[Array, "n c rows cols"],
-    at_once: int = 500,
+    at_once: int = 512,
 ) -> Any:
     """`function` of many observations, some at a time: what it needs in between stays small."""
-    one = lambda x: jax.tree.map(lambda y: y[0], function(x[None]))  # noqa: E731
-    return jax.lax.map(one, planes, batch_size=at_once)
+    num = planes.shape[0]
+    at_once = min(num, at_once)
+    filled = jnp.pad(planes, ((0, -num % at_once), (0, 0), (0, 0), (0, 0)))
+    done = jax.lax.map(function, filled.reshape(-1, at_once, *planes.shape[1:]))
+    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:num], done)
 
 
 def layers(key: PRNGKeyArray, *shapes: tuple[int, int]) -> list[Linear]:

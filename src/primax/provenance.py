@@ -10,8 +10,9 @@ import jax
 import numpy as np
 
 import primax
+from primax import kernels
 
-SAME_RUN = ("primax", "jax", "device", "flags")
+SAME_RUN = ("primax", "jax", "device", "kernels", "flags")
 """What must be the same for a resumed run to give the bits of an uninterrupted one."""
 
 
@@ -25,6 +26,7 @@ def provenance() -> dict[str, Any]:
         "numpy": np.__version__,
         "python": platform.python_version(),
         "device": device.device_kind if device.platform != "cpu" else f"{os.cpu_count()} CPU cores",
+        "kernels": kernels.works(),
         "flags": os.environ.get("XLA_FLAGS", ""),
     }
 

@@ -99,9 +99,9 @@ def _same_machine(then: dict[str, Any], anyway: bool) -> None:
     """Refuses to go on where bits would differ from an uninterrupted run, unless told to."""
     now = provenance()
     odd = [
-        f"{name} was {then[name]!r}, is {now[name]!r}"
+        f"{name} was {then.get(name)!r}, is {now[name]!r}"
         for name in SAME_RUN
-        if then[name] != now[name]
+        if then.get(name) != now[name]
     ]
     if odd and not anyway:
         raise InputError(

@@ -47,6 +47,6 @@ def loss(
     both = encode(model.encoder, jnp.concatenate([before, after]))
     pairs = jnp.concatenate(jnp.split(both, 2), axis=-1)
     logits = model.out(jax.nn.relu(model.hidden(pairs)))
-    chosen = jnp.take_along_axis(jax.nn.log_softmax(logits), action[:, None], axis=1)[:, 0]
+    chosen = nets.chosen(jax.nn.log_softmax(logits), action)
     hits = (jnp.argmax(logits, axis=1) == action).astype(jnp.float32)
     return -jnp.mean(weight * chosen), jnp.sum(weight * hits) / jnp.maximum(jnp.sum(weight), 1.0)

@@ -132,7 +132,7 @@ class Prime(Reward[PrimeState]):
         q = heads.ensemble(window.heads, state.prior, after, num, window.constants)
         policy = heads.reference_policy(jnp.mean(q[0], axis=-1), window.constants.temperature)
         action = jax.random.categorical(key, jnp.log(policy))
-        q_taken = jnp.take_along_axis(q, action[None, :, None, None], axis=2)[:, :, 0]
+        q_taken = jax.vmap(nets.chosen, in_axes=(0, None))(q, action)
         numbers = window.constants
         x = self.freezer.novelty.value(window.novelty, _where(batch))
         bonus = continuation_bonus(x, self.config.bonus, numbers.count_scale, numbers.gamma)
@@ -152,7 +152,7 @@ class Prime(Reward[PrimeState]):
 
         def loss(net: nets.Net, prior: nets.Net, zeta: Float[Array, "batch quantiles"]):
             q = heads.quantiles(net, prior, before, num, numbers)
-            q_taken = jnp.take_along_axis(q, batch.action[:, None, None], axis=1)[:, 0]
+            q_taken = nets.chosen(q, batch.action)
             return jnp.mean(batch.weight * jax.vmap(quantile.quantile_huber)(q_taken, zeta))
 
         losses, grads = jax.vmap(jax.value_and_grad(loss))(state.online, state.prior, targets)

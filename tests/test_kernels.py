@@ -1,0 +1,126 @@
+"""The trunk's kernels, interpreted, against the plain trunk; on a GPU, the kernels themselves."""
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from primax import kernels, nets
+from primax.config import NetConfig
+
+ROWS, COLS, PLANES = 4, 6, 3
+SMALL = NetConfig(8, 16, 16)
+ON_GPU = jax.default_backend() == "gpu"
+EXACT = {"rtol": 2e-5, "atol": 2e-5}
+
+
+def case(batch: int, config: NetConfig = SMALL, seed: int = 0, num: tuple[int, ...] = ()):
+    """A trunk, or several, with observations and weights for what it says of them."""
+    k_net, k_see, k_weigh = jax.random.split(jax.random.key(seed), 3)
+    make = lambda key: nets.with_trunk(key, (PLANES, ROWS, COLS), config)[0]  # noqa: E731
+    for _ in num:
+        make = jax.vmap(make)
+    net = make(jax.random.split(k_net, num) if num else k_net)
+    planes = jax.random.bernoulli(k_see, 0.3, (batch, PLANES, ROWS, COLS))
+    return net, planes, jax.random.normal(k_weigh, (batch, config.embedding))
+
+
+def by_kernels(net: nets.Trunk, planes, dtype="float32"):
+    layers = ((layer.weight, layer.bias) for layer in (net.first, net.second))
+    x = jnp.moveaxis(planes, 1, -1).astype(jnp.float32)
+    return net.embed.shift(kernels.trunk(x, *layers, net.embed.weight, dtype, not ON_GPU))
+
+
+def plain(net: nets.Trunk, planes):
+    return replace(net, config=replace(net.config, kernels=False))(nets.see(planes))
+
+
+def close(found, wanted, **how):
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, **how), found, wanted)
+
+
+def test_networks_and_their_gradients():
+    """Two networks on a minibatch that fills one block and a part of another."""
+    net, planes, weight = case(70, num=(2,))
+
+    def both(say):
+        def loss(net):
+            out = jax.vmap(lambda net: say(net, planes))(net)
+            return jnp.sum(out * jnp.stack([weight, weight])), out
+
+        grads, out = jax.jit(jax.grad(loss, has_aux=True))(net)
+        return replace(grads, config=SMALL), out
+
+    found, wanted = both(by_kernels), both(plain)
+    close(found, wanted, **EXACT)
+    assert all(np.any(np.asarray(leaf)) for leaf in jax.tree.leaves(found))
+
+
+def test_one_observation():
+    net, planes, _ = case(1)
+    close(jax.jit(by_kernels)(net, planes), plain(net, planes), **EXACT)
+
+
+def test_float16_is_as_fine_as_tf32():
+    """Ten bits of fraction: relative errors near 2^-11, and gradients of any size survive."""
+    net, planes, weight = case(16)
+    far = lambda a, b: float(jnp.linalg.norm(a - b) / jnp.linalg.norm(b))  # noqa: E731
+
+    @jax.jit
+    def both(net, size):
+        def loss(net):
+            out = by_kernels(net, planes, "float16")
+            return jnp.sum(out * (weight * size)), out
+
+        return jax.grad(loss, has_aux=True)(net)
+
+    exact = jax.tree.leaves(jax.grad(lambda net: jnp.sum(plain(net, planes) * weight))(net))
+    for size in (1e-12, 1.0, 1e6):
+        grads, out = both(net, size)
+        assert 1e-6 < far(out, plain(net, planes)) < 1e-3
+        apart = [far(a / size, b) for a, b in zip(jax.tree.leaves(grads), exact, strict=True)]
+        assert max(apart) < 2e-2, "a rounding that flips a ReLU moves what lies before it"
+        assert apart[4] < 1e-3
+    assert not any(np.any(np.asarray(leaf)) for leaf in jax.tree.leaves(both(net, 0.0)[0]))
+
+
+@pytest.mark.parametrize(
+    ("rows", "cols", "widths", "is_taken"),
+    [
+        (10, 10, (16, 32, 64), True),
+        (6, 6, (8, 16, 32), True),
+        (10, 9, (16, 32, 64), False),
+        (9, 10, (16, 32, 64), False),
+        (10, 10, (12, 32, 64), False),
+        (10, 10, (4, 32, 64), False),
+        (10, 10, (16, 32, 8), False),
+    ],
+)
+def test_what_the_kernels_take(rows, cols, widths, is_taken):
+    assert kernels.fits(rows, cols, widths) == is_taken
+
+
+def test_a_trunk_takes_the_plain_way_where_it_must(monkeypatch):
+    """Off a GPU, at the highest precision, on shapes that do not fit, and when told to."""
+    net, planes, _ = case(16)
+    patches = nets.see(planes)
+    assert net._fits(patches) == ON_GPU
+    monkeypatch.setattr(kernels, "works", lambda: True)
+    assert net._fits(patches)
+    for change in ({"kernels": False}, {"precision": "highest"}):
+        assert not replace(net, config=replace(SMALL, **change))._fits(patches)
+    assert not net._fits(patches[:, :, :-1])
+
+
+def test_a_device_the_kernels_fail_on_is_named(monkeypatch):
+    """Here a CPU that calls itself a GPU: kernels do not compile, and that is no error."""
+    if ON_GPU:
+        assert kernels.works()
+        return
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    kernels.works.cache_clear()
+    with pytest.warns(UserWarning, match="plain products"):
+        assert not kernels.works()
+    kernels.works.cache_clear()
