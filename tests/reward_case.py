@@ -57,6 +57,14 @@ def poisoned(rows: Batch, seed: int = 99) -> Batch:
     return replace(rows, **{name: put(getattr(rows, name), getattr(other, name)) for name in names})
 
 
+def noisy(rows: Batch, seed: int) -> Batch:
+    """The same rows, but the second half of them leads to somewhere else with every seed."""
+    half = rows.action.shape[0] // 2
+    after = np.array(rows.next_obs)
+    after[half:] = observations(np.random.default_rng(1_000 + seed), half)
+    return replace(rows, next_obs=jnp.asarray(after))
+
+
 def step(obs, action: int, next_obs, key: int = 0) -> Step:
     obs, next_obs = (jnp.asarray(x, jnp.uint8) for x in (obs, next_obs))
     return Step(obs, jnp.int32(action), next_obs, jnp.int32(key), jnp.float32(0))

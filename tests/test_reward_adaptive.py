@@ -15,6 +15,7 @@ from primax.methods import configure
 from primax.rewards import density, normaliser
 from primax.rewards.moss import Memo, Moss, MossConfig, contrast, entropy, nearest
 from primax.rewards.s_adapt import SEEK, SHUN, Bandit, SAdapt, SAdaptConfig, choose, settle
+from primax.rewards.s_adapt import Memo as SMemo
 
 COIN = jnp.int32(1)
 
@@ -152,6 +153,18 @@ def test_a_warm_up_without_an_episode_is_refused():
         )
 
 
+def test_surprise_falls_with_what_is_seen_again_and_its_negative_rises():
+    reward, *_ = adaptive()
+    obs = jnp.asarray(observations(np.random.default_rng(3), 1)[0])
+    now, worth = density.start(SPEC), {SEEK: [], SHUN: []}
+    for _ in range(4):
+        for arm, found in worth.items():
+            found.append(float(reward.raw(SMemo(now, jnp.int32(arm)), obs)))
+        now = density.add(now, obs)
+    assert (np.diff(worth[SEEK]) < 0).all() and worth[SEEK][0] > 0
+    assert worth[SHUN] == [-x for x in worth[SEEK]]
+
+
 @cache
 def moss():
     options = {"skill_dim": 3, "skill_every": 2, "features": 4, "hidden": 6, "neighbours": 3}
@@ -237,6 +250,19 @@ def test_rewards_of_a_short_training_are_the_oracles():
         state, said = learn(state, skilled(0), KEY)
         losses.append(float(said["skill_loss"]))
     assert losses[-1] < losses[0] - 0.05
+
+
+def test_a_state_apart_from_all_others_is_sought_and_then_shunned():
+    _, state, score, _ = moss()
+    rows = skilled(0)
+    same, apart = rows.obs[0], 1 - rows.obs[0]
+    crowd = jnp.stack([same] * 6 + [apart, same])
+    sign = jnp.asarray([1.0, 1, 1, -1, -1, -1, 1, 1])
+    for side in (1, -1):
+        memo = replace(rows.memo, sign=side * sign)
+        worth = np.asarray(score(state, replace(rows, obs=crowd, next_obs=crowd, memo=memo)))
+        assert side * worth[6] > 0
+        np.testing.assert_array_equal(worth[:6], 0.0)
 
 
 def test_the_loss_is_the_published_one():

@@ -3,10 +3,11 @@
 from dataclasses import replace
 from functools import cache
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from reward_case import KEY, SPEC, batch, features, mlp, one_hot, poisoned, running_std, step
+from reward_case import KEY, SPEC, batch, features, mlp, noisy, one_hot, poisoned, running_std, step
 
 from primax import nets
 from primax.rewards.disagreement import Disagreement, DisagreementConfig, spread
@@ -86,6 +87,41 @@ def test_disagreement_falls_where_it_was_trained():
     assert worth[4:].mean() > 5 * worth[:4].mean()
 
 
+def test_disagreement_falls_where_it_was_trained_noise_or_not():
+    """Half the rows lead to one place, half to another each time: all models learn the same of both."""
+    _, state, learn, _ = ensemble(prediction_clip=0.2)
+    known = batch(0)
+    first = spread(jnp.asarray(predictions(state, known), jnp.float32), 0.2)
+    for i in range(300):
+        state, _ = learn(state, noisy(known, i), jax.random.key(i))
+    says = predictions(state, known)
+    fall = spread(jnp.asarray(says, jnp.float32), 0.2) / first
+    off = ((says[0] - features(state.encoder, noisy(known, 999).next_obs)) ** 2).mean(axis=1)
+    hit = ((says[0] - features(state.encoder, known.next_obs)) ** 2).mean(axis=1)
+    assert fall[:7].max() < 0.3
+    assert off[4:7].mean() > 5 * hit[:4].mean()
+
+
+def test_features_are_whitened_by_what_was_learnt_from():
+    """By moments from before the minibatch: the first is not whitened, but clipped at five."""
+    _, state, learn, score = ensemble(whiten=True, prediction_clip=0.2)
+    rows, codes = batch(0), features(state.encoder, batch(0).next_obs)
+    np.testing.assert_allclose(
+        score(state, rows), ensemble(prediction_clip=0.2)[3](state, rows), rtol=1e-4
+    )
+    after, _ = learn(state, rows, KEY)
+    np.testing.assert_allclose(after.moments.mean, codes[:-1].mean(axis=0), rtol=1e-3, atol=1e-5)
+    spread_by = codes[:-1].var(axis=0) + 1e-4 / 7  # the weight of what moments start with
+    np.testing.assert_allclose(after.moments.variance, spread_by, rtol=1e-3)
+    x = (features(state.encoder, rows.obs) - codes[:-1].mean(axis=0)) / spread_by**0.5
+    x = np.concatenate([np.clip(x, -5, 5), one_hot(rows.action)], axis=1)
+    models = after.models
+    says = np.stack([mlp(x, models.hidden, models.out, at=k) for k in range(3)])
+    variance = np.clip(says, -0.2, 0.2).var(axis=0).mean(axis=1)
+    found = score(after, rows) * after.scale.moments.variance**0.5
+    np.testing.assert_allclose(found, variance, rtol=2e-2)
+
+
 @cache
 def curious(**options):
     """A reward, its first state, and its compiled functions."""
@@ -122,6 +158,30 @@ def test_icm_rewards_are_the_oracles():
         np.testing.assert_allclose(said["inverse_loss"], surprise, rtol=1e-4)
         np.testing.assert_allclose(said["forward_loss"], raw[:-1].mean(), rtol=1e-3)
         seen.append(raw[:-1])
+
+
+def test_an_icm_reward_by_hand():
+    """φ is 1 everywhere and the forward model says 3, in four features: 4 · 2² / 2. No action is likelier."""
+    reward, state, _, score = curious(reward_clip=2.0)
+    model = jax.tree.map(jnp.zeros_like, state.model)
+    places = lambda m: (m.encoder.embed.bias, m.forward.out.bias)  # noqa: E731
+    model = eqx.tree_at(places, model, (jnp.full(4, 1.0), jnp.full(4, 3.0)))
+    rows = batch(0)
+    seen = [nets.see(x) for x in (rows.obs, rows.next_obs)]
+    error, surprise, _ = reward._errors(model, seen[0], rows.action, seen[1])
+    np.testing.assert_allclose(error, 8.0)
+    np.testing.assert_allclose(surprise, np.log(5), rtol=1e-6)
+    np.testing.assert_array_equal(score(replace(state, model=model), rows), 2.0)
+
+
+def test_icm_forgets_what_it_can_predict_and_not_noise():
+    """Half the rows lead to one place, half to another each time."""
+    _, state, learn, _ = curious(reward_clip=2.0)
+    known = batch(0)
+    for i in range(300):
+        state, _ = learn(state, noisy(known, i), KEY)
+    error = icm_error(state, noisy(known, 999))
+    assert error[4:7].mean() > 4 * error[:4].mean()
 
 
 def test_icm_features_learn_from_the_forward_model_unless_detached():

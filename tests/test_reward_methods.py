@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from reward_case import SPEC, dreamt, lived, tiny
 
+from primax import snapshot
 from primax.methods import METHODS, build, configure, paper
 from primax.rewards.base import Step
 from primax.worlds import WORLDS
@@ -77,6 +78,8 @@ def life(config):
 def test_every_state_keeps_its_shape_in_every_world(world):
     """So it can be carried by a scan; and every leaf is an array, so it can be kept and resumed."""
     variants = [(method, {}) for method in sorted(NAMES)]
+    variants += [("rnd", {"reward.read": "lived", "reward.whiten": "true"})]
+    variants += [("smirl", {"reward.map": "cells"}), ("disagreement", {"reward.whiten": "true"})]
     variants += [("prime", {"reward.novelty": "rnd"}), ("prime", {"reward.novelty": "ensemble"})]
     for method, settings in variants:
         *states, memos = jax.eval_shape(lambda: life(configure(method, world, "smoke", settings)))  # noqa: B023
@@ -105,12 +108,16 @@ def is_finite(tree) -> bool:
 
 
 @pytest.mark.parametrize("method", RUNS)
-def test_the_same_seeds_give_the_same_bits_and_others_do_not(method):
+def test_the_same_seeds_give_the_same_bits_others_do_not_and_a_checkpoint_keeps_them(method):
     options = {name.removeprefix("reward."): int(x) for name, x in SMALL.get(method, {}).items()}
     reward = METHODS[method].reward(SPEC, METHODS[method].options(**options))
     state, (scores, said) = same_bits_twice(dreamt(reward))
     assert is_finite((state, scores, said))
     assert any(not np.array_equal(leaf[0], leaf[1]) for leaf in jax.tree.leaves(state))
+    kept = snapshot.restore(snapshot.dump(state), jax.eval_shape(lambda: state))
+    for a, b in zip(*map(jax.tree.leaves, (kept, state)), strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_array_equal(a, b)
     assert (scores != 0).any(axis=(1, 2)).all()
 
 

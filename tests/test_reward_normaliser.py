@@ -1,8 +1,10 @@
 """Running moments against numpy, and which of the three normalisers does what."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from gymnasium.wrappers.utils import RunningMeanStd
 from reward_case import GAMMA
 
 from primax.rewards import normaliser
@@ -30,6 +32,17 @@ def test_moments_are_those_of_all_batches_together():
     now, all_ = after(batches), np.concatenate(batches)
     np.testing.assert_allclose(float(now.mean), all_.mean(), rtol=1e-5)
     np.testing.assert_allclose(float(now.variance), all_.var(), rtol=1e-3)
+
+
+def test_moments_are_gymnasiums():
+    rng, theirs = np.random.default_rng(1), RunningMeanStd()
+    batches = [rng.normal(0.01, 1e-3, size) for size in (1, 64, 64, 7, 64)]
+    for x in batches:
+        theirs.update(x)
+    ours = after(batches)
+    np.testing.assert_allclose(
+        [ours.count, ours.mean, ours.variance], [theirs.count, theirs.mean, theirs.var], rtol=1e-4
+    )
 
 
 def test_what_has_no_weight_is_not_there():
@@ -78,6 +91,21 @@ def test_standard_alone_subtracts_the_mean():
     np.testing.assert_allclose(
         scaled("standard"), (REWARDS - 4) / np.std([2, 4, 6]), rtol=1e-3, atol=1e-3
     )
+
+
+def test_moving_alone_forgets():
+    """A first minibatch of errors a hundred times as large as all that come after."""
+    rng, found = np.random.default_rng(2), {}
+    batches = np.abs(rng.normal(scale=1e-3, size=(1_200, 64)))
+    batches[0] *= 100
+    for kind in ("rewards", "moving"):
+        take = lambda scale, x: (normaliser.minibatch(scale, x, jnp.ones(64), kind), None)  # noqa: B023, E731
+        scale, _ = jax.lax.scan(take, normaliser.fresh(), jnp.asarray(batches, jnp.float32))
+        found[kind] = float(normaliser.deviation(scale.moments))
+    np.testing.assert_allclose(found["rewards"], np.std(batches), rtol=1e-3)
+    np.testing.assert_allclose(found["moving"], np.std(batches[-500:]), rtol=0.05)
+    assert found["rewards"] > 3 * found["moving"]
+    np.testing.assert_allclose(scaled("moving"), scaled("rewards"))
 
 
 def test_none_does_nothing():

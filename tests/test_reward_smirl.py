@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from reward_case import HORIZON, KEY, PLANES, SPEC, observations, step
+from scipy.stats import bernoulli
 
 from primax.replay import Batch
 from primax.rewards import density
@@ -76,6 +77,82 @@ def test_an_episodes_rewards_are_the_oracles():
     np.testing.assert_allclose(reward.score(state, found), expected, rtol=1e-5)
     with_itself = [log_p(list(obs[1 : t + 1]), obs[t]) for t in range(1, HORIZON + 1)]
     assert not np.allclose(with_itself, expected, rtol=0.1)
+
+
+def test_an_episode_is_scipys_whatever_lies_in_rows_never_written():
+    """The last row is another episode's density and a full observation, and weighs nothing."""
+    obs = observations(np.random.default_rng(6), HORIZON + 1)
+    reward = Smirl(SPEC, SmirlConfig())
+    state, found = episode(reward, reward.init(KEY), obs)
+    seen = np.concatenate([np.zeros((1, *PLANES)), obs[1:]])
+    theta = [np.clip(seen[:t].mean(axis=0), 1e-4, 1 - 1e-4) for t in range(1, HORIZON)]
+    logs = [bernoulli.logpmf(x, p).sum() for x, p in zip(obs[1:], theta, strict=False)]
+    poison = replace(
+        found,
+        next_obs=found.next_obs.at[-1].set(255),
+        weight=found.weight.at[-1].set(0.0),
+        memo=jax.tree.map(lambda x: x.at[-1].set(0), found.memo),
+    )
+    state, said = reward.learn(state, poison, KEY)
+    np.testing.assert_allclose(said["log_density"], np.mean(logs), rtol=1e-5)
+    np.testing.assert_allclose(said["reward_std"], np.std(logs), rtol=1e-4)
+    np.testing.assert_allclose(reward.score(state, poison)[:-1], logs / np.std(logs), rtol=1e-4)
+
+
+def test_what_never_changes_costs_less_and_less_and_a_coin_always_the_same():
+    obs = np.zeros((HORIZON + 1, *PLANES), np.uint8)
+    obs[:, 0, 0, 0] = 1
+    now, costs = density.start(SPEC), []
+    for x in obs[1:]:
+        costs.append(float(density.log_density(now, jnp.asarray(x))))
+        now = density.add(now, jnp.asarray(x))
+    assert (np.diff(costs) > 0).all()
+    # A fair coin in one cell, seen a hundred times: whichever side comes costs log 2 for ever.
+    many = density.Density(jnp.zeros(PLANES, jnp.uint8).at[1, 0, 0].set(50), jnp.uint8(100))
+    sides = [jnp.zeros(PLANES, jnp.uint8).at[1, 0, 0].set(side) for side in (0, 1)]
+    rest = 23 * np.log(1 - 1e-4)
+    for side in sides:
+        assert float(density.log_density(many, side)) == pytest.approx(np.log(0.5) + rest, rel=1e-4)
+
+
+def test_one_map_for_all_planes_if_it_is_asked_for():
+    """What is expected in each cell: the planes' chances, summed."""
+    obs = observations(np.random.default_rng(3), 3)
+    one, each = (Smirl(SPEC, SmirlConfig(map=name)) for name in ("cells", "planes"))
+    _, found = episode(one, one.init(KEY), obs)
+    seen = np.asarray(one.view(found.next_obs, found.next_memo))
+    wide = np.asarray(each.view(found.next_obs, found.next_memo))
+    assert seen.shape[1:] == one.view_planes == (4, 3, 4)
+    np.testing.assert_allclose(seen[:, 2], wide[:, 2:4].sum(axis=1), rtol=1e-6)
+    np.testing.assert_array_equal(seen[:, [0, 1, 3]], wide[:, [0, 1, 4]])
+
+
+def test_the_agents_plane_enters_the_density_only_if_it_is_asked_to():
+    """The critics see its density all the same."""
+    obs = observations(np.random.default_rng(7), 4)
+    spec = replace(SPEC, channels=("agent", "other"))
+    for agent in (False, True):
+        reward = Smirl(spec, SmirlConfig(normaliser="none", agent=agent))
+        state, found = episode(reward, reward.init(KEY), obs)
+        seen = obs.copy()
+        seen[:, 0] *= agent  # a plane never set costs next to nothing
+        expected = [log_p(list(seen[1:t]), seen[t]) for t in range(1, 4)]
+        np.testing.assert_allclose(reward.score(state, found), expected, atol=2e-3)
+        chances = reward.view(found.next_obs, found.next_memo)[0, 2:4]
+        np.testing.assert_allclose(chances, np.clip(obs[1] / 2, 1e-4, 1 - 1e-4), rtol=1e-6)
+
+
+def test_a_prior_is_so_many_cells_set_and_so_many_not():
+    """Laplace's rule: a cell never set in one observation, (0 + 1) / (1 + 2)."""
+    x = np.zeros(PLANES, np.uint8)
+    x[0, 1, 2] = 1
+    now, x = density.start(SPEC), jnp.asarray(x)
+    expected = np.log(1 / 3) + 23 * np.log(2 / 3)
+    assert float(density.log_density(now, x, 1.0)) == pytest.approx(expected, rel=1e-5)
+    expected = np.log(2 / 4) + 23 * np.log(3 / 4)
+    assert float(density.log_density(density.add(now, x), x, 1.0)) == pytest.approx(
+        expected, rel=1e-5
+    )
 
 
 def test_the_first_observation_counts_if_it_is_asked_to():

@@ -7,7 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from reward_case import ACTIONS, KEY, PLANES, SPEC, STATES, batch, snapshot, step
-from scipy.special import digamma, gammaln
+from scipy.integrate import dblquad, quad
+from scipy.special import digamma, entr, gammaln
+from scipy.stats import beta
 
 from primax.errors import InputError
 from primax.methods import configure
@@ -65,6 +67,11 @@ def test_prime_takes_a_learnt_novelty(novelty):
     assert fall[:4].mean() < 0.75 * fall[4:].mean()
 
 
+def test_a_frozen_reward_is_not_stored():
+    with pytest.raises(InputError, match="rnd_snapshot reads what a window froze"):
+        rnd_snapshot(SPEC, RndConfig(read="lived"))
+
+
 def test_prime_refuses_a_bonus_without_a_bound():
     with pytest.raises(InputError, match="inv_sqrt"):
         PrimeConfig(novelty="ensemble", bonus="inv_sqrt")
@@ -100,6 +107,29 @@ def test_information_gain_is_the_expected_divergence(counts):
     alpha = np.asarray(counts, float) + 1 / len(counts)
     found = float(information_gain(jnp.asarray(alpha, jnp.float32)))
     assert found == pytest.approx(expected_gain(alpha), rel=5e-3)
+
+
+@pytest.mark.parametrize("alpha", [(1.0, 1.0), (0.5, 0.5), (3.5, 0.5), (40.5, 7.5)])
+def test_information_gain_is_what_integration_finds(alpha):
+    """Entropy of the next state less its mean entropy were the chance of it known: over a Beta."""
+    entropy = lambda p: entr(p) + entr(1 - p)  # noqa: E731
+    left, _ = quad(lambda p: beta.pdf(p, *alpha) * entropy(p), 0, 1)
+    gain = entropy(alpha[0] / sum(alpha)) - left
+    assert float(information_gain(jnp.asarray(alpha))) == pytest.approx(gain, rel=2e-3)
+
+
+def test_information_gain_is_what_integration_finds_for_three():
+    """The same over a triangle, by both its sides."""
+    alpha = np.array([2.0, 1.0, 3.0])
+    norm = np.exp(gammaln(alpha.sum()) - gammaln(alpha).sum())
+
+    def left(p, q):
+        chance = np.array([p, q, 1 - p - q])
+        return norm * np.prod(chance ** (alpha - 1)) * entr(chance).sum()
+
+    known, _ = dblquad(left, 0, 1, 0, lambda q: 1 - q, epsabs=1e-5)
+    gain = entr(alpha / alpha.sum()).sum() - known
+    assert float(information_gain(jnp.asarray(alpha, jnp.float32))) == pytest.approx(gain, rel=1e-4)
 
 
 def test_counts_transitions_once_each_and_scores_by_the_frozen_table():

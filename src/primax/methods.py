@@ -168,6 +168,7 @@ def spec(world: World, config: Config) -> Spec:
         net=config.net,
         gamma=config.critics.gamma,
         recent=config.recent,
+        channels=world.channels,
     )
 
 

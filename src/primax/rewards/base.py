@@ -36,6 +36,8 @@ class Spec(eqx.Module):
     """The critics' discount."""
     recent: int = eqx.field(static=True)
     """How many rows a refresh sees."""
+    channels: tuple[str, ...] = eqx.field(static=True, default=())
+    """Names of the observation's planes."""
 
     @property
     def num_pixels(self) -> int:

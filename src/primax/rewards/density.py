@@ -31,17 +31,25 @@ def add(density: Density, obs: UInt8[Array, "c rows cols"]) -> Density:
     return Density(density.total + obs.astype(kind), density.num + jnp.ones((), kind))
 
 
-def theta(density: Density) -> Float[Array, "*n c rows cols"]:
-    """The chance that each cell is set, kept away from certainty."""
-    num = density.num.astype(jnp.float32)[..., None, None, None]
-    return jnp.clip(density.total.astype(jnp.float32) / num, NEVER, 1.0 - NEVER)
+def theta(density: Density, prior: float = 0.0) -> Float[Array, "*n c rows cols"]:
+    """The chance that each cell is set, kept away from certainty; with Laplace's prior at 1."""
+    # Rows of the ring that were never written hold no observation at all.
+    num = jnp.maximum(density.num, 1).astype(jnp.float32)[..., None, None, None]
+    total = density.total.astype(jnp.float32)
+    return jnp.clip((total + prior) / (num + 2.0 * prior), NEVER, 1.0 - NEVER)
 
 
-def log_density(density: Density, obs: UInt8[Array, "*n c rows cols"]) -> Float[Array, "*n"]:
-    """log p of observations, in nats, under what was seen before them."""
-    chance, x = theta(density), obs.astype(jnp.float32)
+def log_density(
+    density: Density,
+    obs: UInt8[Array, "*n c rows cols"],
+    prior: float = 0.0,
+    planes: tuple[int, ...] = (),
+) -> Float[Array, "*n"]:
+    """log p of observations, in nats, under what was seen before them; of the named planes, or all."""
+    chance, x = theta(density, prior), obs.astype(jnp.float32)
     cells = x * jnp.log(chance) + (1.0 - x) * jnp.log1p(-chance)
-    return jnp.sum(cells, axis=(-3, -2, -1))
+    sums = jnp.sum(cells, axis=(-2, -1))
+    return jnp.sum(sums[..., jnp.array(planes)] if planes else sums, axis=-1)
 
 
 def entropy(density: Density) -> Float[Array, "*n"]:
@@ -52,14 +60,24 @@ def entropy(density: Density) -> Float[Array, "*n"]:
 
 
 def view(
-    obs: UInt8[Array, "*n c rows cols"], density: Density, horizon: int, *more: Shaped[Array, "*n"]
+    obs: UInt8[Array, "*n c rows cols"],
+    density: Density,
+    horizon: int,
+    *more: Shaped[Array, "*n"],
+    is_summed: bool = False,
+    prior: float = 0.0,
 ) -> Float[Array, "*n views rows cols"]:
-    """The observation, the density of each plane, how much of the time is gone, and other numbers."""
+    """The observation, the density of each plane, how much of the time is gone, and other numbers.
+
+    Summed, the densities of all planes are one plane: how much is expected in each cell.
+    """
 
     def plane(x: Shaped[Array, "*n"]) -> Float[Array, "*n 1 rows cols"]:
         whole = (*x.shape, 1, *obs.shape[-2:])
         return jnp.broadcast_to(x.astype(jnp.float32)[..., None, None, None], whole)
 
     clock = density.num.astype(jnp.float32) / horizon
-    planes = [obs.astype(jnp.float32), theta(density), plane(clock), *map(plane, more)]
+    chance = theta(density, prior)
+    chance = jnp.sum(chance, axis=-3, keepdims=True) if is_summed else chance
+    planes = [obs.astype(jnp.float32), chance, plane(clock), *map(plane, more)]
     return jnp.concatenate(planes, axis=-3)

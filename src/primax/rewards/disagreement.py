@@ -26,13 +26,15 @@ class DisagreementConfig:
     """Width of the frozen random features they predict."""
     hidden: int = 256
     """Units of a model's hidden layer."""
+    whiten: bool = False
+    """Whether features are centred, divided by their running deviation and clipped at 5."""
     prediction_clip: float = 5.0
     """Largest prediction, up or down, when they are compared."""
     keep: float = 0.8
     """Chance that a model learns from a row, drawn for each model by itself."""
     normaliser: str = "rewards"
-    """What the variance is divided by the running deviation of: `rewards`, `returns`; `standard` \
-subtracts the mean too; `none`."""
+    """What the variance is divided by the running deviation of: `rewards`, `returns`, the \
+newest rewards (`moving`); `standard` subtracts the mean too; `none`."""
     learning_rate: float = 3e-4
     """Adam's step size."""
     grad_clip: float = 10.0
@@ -55,6 +57,8 @@ class DisagreementState(eqx.Module):
     encoder: nets.Trunk
     models: forward.Forward
     optimiser: PyTree
+    moments: normaliser.Running
+    """Of the features, where they are whitened."""
     scale: normaliser.Scale
 
 
@@ -74,6 +78,7 @@ class Disagreement(Reward[DisagreementState]):
             encoder=encoder,
             models=models,
             optimiser=jax.vmap(adam_start)(models),
+            moments=normaliser.start((config.features,)),
             scale=normaliser.fresh(),
         )
 
@@ -94,9 +99,18 @@ class Disagreement(Reward[DisagreementState]):
         action: Int[Array, " n"],
     ) -> Float[Array, " n"]:
         """What the models disagree by at each (s, a)."""
-        features = nets.sweep(lambda obs: state.encoder(nets.see(obs)), obs)
+        codes = nets.sweep(lambda obs: state.encoder(nets.see(obs)), obs)
+        features = self._features(state, codes)
         says = jax.vmap(lambda model: model(features, action))(state.models)
         return spread(says, self.config.prediction_clip)
+
+    def _features(
+        self, state: DisagreementState, codes: Float[Array, "n features"]
+    ) -> Float[Array, "n features"]:
+        """What is predicted, and from what: the encoder's codes or, whitened, those at one scale."""
+        if not self.config.whiten:
+            return codes
+        return normaliser.whitened(state.moments, codes, normaliser.SMALLEST)
 
     def worth(
         self,
@@ -116,8 +130,8 @@ class Disagreement(Reward[DisagreementState]):
     ) -> tuple[DisagreementState, Metrics]:
         """One step of every model on the minibatch, less the rows it happens to miss."""
         config, num = self.config, batch.action.shape[0]
-        both = state.encoder(nets.see(jnp.concatenate([batch.obs, batch.next_obs])))
-        before, after = jnp.split(both, 2)
+        codes = state.encoder(nets.see(jnp.concatenate([batch.obs, batch.next_obs])))
+        before, after = jnp.split(self._features(state, codes), 2)
         kept = jax.random.bernoulli(key, config.keep, (config.models, num)).astype(jnp.float32)
 
         def loss(model: forward.Forward, kept: Float[Array, " batch"]):
@@ -135,6 +149,9 @@ class Disagreement(Reward[DisagreementState]):
         )
         found = spread(says, config.prediction_clip)
         scale = normaliser.minibatch(state.scale, found, batch.weight, config.normaliser)
+        if config.whiten:
+            weight = jnp.broadcast_to(batch.weight[:, None], after.shape)
+            state = replace(state, moments=normaliser.merge(state.moments, codes[num:], weight))
         said = {
             "forward_loss": jnp.mean(losses),
             "reward_std": normaliser.deviation(scale.moments),

@@ -32,8 +32,8 @@ class IcmConfig:
     detach: bool = False
     """Whether φ is kept from learning what the forward model would like."""
     normaliser: str = "rewards"
-    """What the error is divided by the running deviation of: `rewards`, `returns`; `standard` \
-subtracts the mean too; `none`."""
+    """What the error is divided by the running deviation of: `rewards`, `returns`, the \
+newest rewards (`moving`); `standard` subtracts the mean too; `none`."""
     reward_clip: float = 5.0
     """Largest reward."""
     learning_rate: float = 1e-4
@@ -99,7 +99,7 @@ class Icm(Reward[IcmState]):
         """Of each transition half the squared error in φ, the cross-entropy, and the logits."""
         phi, phi_next = jnp.split(model.encoder(jnp.concatenate([before, after])), 2)
         logits = model.out(jax.nn.relu(model.hidden(jnp.concatenate([phi, phi_next], axis=1))))
-        chosen = jnp.take_along_axis(jax.nn.log_softmax(logits), action[:, None], axis=1)[:, 0]
+        chosen = nets.chosen(jax.nn.log_softmax(logits), action)
         if self.config.detach:
             phi, phi_next = jax.lax.stop_gradient((phi, phi_next))
         off = model.forward(phi, action) - phi_next

@@ -1,19 +1,24 @@
-"""Running moments, and the three things that are called dividing by a running deviation.
+"""Running moments, and the things that are called dividing by a running deviation.
 
 `returns` divides by the deviation of the discounted sum of rewards along the stream, as RND does.
 `rewards` divides by the deviation of the rewards themselves, as they are sampled, as URLB does.
-`standard` does that too, and subtracts their mean first. Only the last moves the zero.
+`moving` does that too, and forgets what was sampled long ago.
+`standard` does not forget, and subtracts their mean first. Only the last moves the zero.
 """
 
 from dataclasses import replace
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Shaped
 
-KINDS = ("rewards", "returns", "standard", "none")
+KINDS = ("rewards", "returns", "moving", "standard", "none")
+MEMORY = 6_400.0
+"""Rows whose weight `moving` moments keep: a hundred of the paper's minibatches."""
 PRIOR_COUNT = 1e-4
 """How many observations of mean 0 and variance 1 the moments start with."""
+MOST = 5.0
+"""Where what is whitened is clipped, up and down."""
 SMALLEST = 1e-8
 """Added to every deviation that is divided by."""
 
@@ -57,6 +62,13 @@ def deviation(now: Running) -> Float[Array, "*n"]:
     return jnp.sqrt(now.variance) + SMALLEST
 
 
+def whitened(now: Running, x: Shaped[Array, "batch *n"], least: float) -> Float[Array, "batch *n"]:
+    """Each number less its mean, over its deviation or the least there may be, within five of them."""
+    width = jnp.maximum(jnp.sqrt(now.variance), least)
+    ratio = (x.astype(jnp.float32) - now.mean[None]) / width[None]
+    return jnp.clip(ratio, -MOST, MOST)
+
+
 def fresh() -> Scale:
     """The scale before the first reward: one."""
     return Scale(start(), jnp.zeros(()))
@@ -73,10 +85,13 @@ def stream(scale: Scale, reward: Float[Array, ""], kind: str, discount: float) -
 def minibatch(
     scale: Scale, reward: Float[Array, " batch"], weight: Float[Array, " batch"], kind: str
 ) -> Scale:
-    """A minibatch was scored: `rewards` and `standard` take its raw rewards in."""
-    if kind not in ("rewards", "standard"):
+    """A minibatch was scored: all kinds but `returns` take its raw rewards in."""
+    if kind in ("returns", "none"):
         return scale
-    return replace(scale, moments=merge(scale.moments, reward, weight))
+    now = merge(scale.moments, reward, weight)
+    if kind == "moving":
+        now = replace(now, count=jnp.minimum(now.count, MEMORY))
+    return replace(scale, moments=now)
 
 
 def normalise(scale: Scale, reward: Float[Array, "*n"], kind: str) -> Float[Array, "*n"]:

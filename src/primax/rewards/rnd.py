@@ -1,11 +1,12 @@
 """RND: how badly a network predicts what a random one says of the observation arrived at."""
 
+import itertools
 from dataclasses import dataclass, replace
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray, PyTree, Shaped
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree, Shaped, UInt8
 
 from primax import nets
 from primax.errors import check_choice, check_range
@@ -17,8 +18,6 @@ from primax.rewards.base import Metrics, Reward, Spec, Step
 Planes = Shaped[Array, "n c rows cols"]
 SMALLEST_PIXEL = 1e-2
 """The least deviation a pixel is whitened by: many never change."""
-LARGEST_PIXEL = 5.0
-"""Where whitened pixels are clipped, up and down."""
 
 
 @dataclass(frozen=True)
@@ -27,11 +26,17 @@ class RndConfig:
 
     features: int = 64
     """Numbers of the random network that are to be predicted."""
+    predictor_layers: int = 0
+    """Layers of the predictor after its trunk; with none it is built like the random network."""
+    input: str = "next"
+    """What is predicted of: the observation arrived at (`next`), or the one before (`current`)."""
+    read: str = "sampled"
+    """When the reward is computed: whenever a row is `sampled`, or once, when it is `lived`."""
     whiten: bool = False
     """Whether pixels are centred, divided by their running deviation and clipped at 5."""
-    normaliser: str = "rewards"
-    """What the error is divided by the running deviation of: `rewards`, `returns`; `standard` \
-subtracts the mean too; `none`."""
+    normaliser: str = "moving"
+    """What the error is divided by the running deviation of: `rewards`, `returns`, the \
+newest rewards (`moving`); `standard` subtracts the mean too; `none`."""
     reward_clip: float = 5.0
     """Largest reward."""
     learning_rate: float = 3e-4
@@ -41,6 +46,9 @@ subtracts the mean too; `none`."""
 
     def __post_init__(self):
         check_range("reward.features", self.features, 1, 4_096)
+        check_range("reward.predictor_layers", self.predictor_layers, 0, 10)
+        check_choice("reward.input", self.input, ("next", "current"))
+        check_choice("reward.read", self.read, ("sampled", "lived"))
         check_choice("reward.normaliser", self.normaliser, normaliser.KINDS)
         check_range("reward.reward_clip", self.reward_clip, 1e-6, 1e9)
         check_range("reward.learning_rate", self.learning_rate, 0, 1)
@@ -48,15 +56,16 @@ subtracts the mean too; `none`."""
 
 
 class Predictor(eqx.Module):
-    """The trunk and two layers more: it must be able to say whatever the random network says."""
+    """The trunk and layers more: it must be able to say whatever the random network says."""
 
     trunk: nets.Trunk
-    hidden: nets.Linear
-    out: nets.Linear
+    layers: tuple[nets.Linear, ...]
 
     def __call__(self, patches: Float[Array, "n rows cols nine_c"]) -> Float[Array, "n features"]:
-        x = jax.nn.relu(self.trunk(patches))
-        return self.out(jax.nn.relu(self.hidden(x)))
+        x = self.trunk(patches)
+        for layer in self.layers:
+            x = layer(jax.nn.relu(x))
+        return x
 
 
 class RndState(eqx.Module):
@@ -77,12 +86,14 @@ class Rnd(Reward[RndState]):
 
     def init(self, key: PRNGKeyArray) -> RndState:
         k_target, k_predictor = jax.random.split(key)
-        spec, width = self.spec, self.spec.net.embedding
+        spec, width, num = self.spec, self.spec.net.embedding, self.config.predictor_layers
         random = replace(spec.net, embedding=self.config.features, activation="linear")
         target, _ = nets.with_trunk(k_target, spec.planes, random)
-        shapes = ((width, width), (width, self.config.features))
-        trunk, layers = nets.with_trunk(k_predictor, spec.planes, spec.net, *shapes)
-        predictor = Predictor(trunk, *layers)
+        widths = [*[width] * num, self.config.features]
+        trunk, layers = nets.with_trunk(
+            k_predictor, spec.planes, spec.net if num else random, *itertools.pairwise(widths)
+        )
+        predictor = Predictor(trunk, tuple(layers))
         return RndState(
             target=target,
             predictor=predictor,
@@ -91,20 +102,36 @@ class Rnd(Reward[RndState]):
             scale=normaliser.fresh(),
         )
 
-    def observe(self, state: RndState, step: Step, key: PRNGKeyArray) -> tuple[RndState, tuple]:
-        """Takes in the pixels and, for `returns`, the error of what was arrived at."""
-        after = step.next_obs[None]
-        if self.config.whiten:
+    @property
+    def _is_stored(self) -> bool:
+        return self.config.read == "lived"
+
+    def begin(
+        self, state: RndState, obs: UInt8[Array, "c rows cols"], key: PRNGKeyArray
+    ) -> tuple[RndState, PyTree]:
+        """Nothing led to an episode's first observation."""
+        return state, jnp.zeros(()) if self._is_stored else ()
+
+    def observe(self, state: RndState, step: Step, key: PRNGKeyArray) -> tuple[RndState, PyTree]:
+        """Takes in the pixels and, where the stream of errors matters, the error of this step."""
+        config, after = self.config, step.next_obs[None]
+        if config.whiten:
             pixels = normaliser.merge(
                 state.pixels, after.astype(jnp.float32), jnp.ones(after.shape)
             )
             state = replace(state, pixels=pixels)
-        kind = self.config.normaliser
-        if kind == "returns":
-            error = self.error(state, after)[0]
-            scale = normaliser.stream(state.scale, error, kind, self.spec.gamma)
-            state = replace(state, scale=scale)
-        return state, ()
+        if config.normaliser != "returns" and not self._is_stored:
+            return state, ()
+        error = self.error(state, self._asked(step)[None])
+        worth = self._scaled(state.scale, error)[0]
+        scale = normaliser.stream(state.scale, error[0], config.normaliser, self.spec.gamma)
+        if self._is_stored:
+            scale = normaliser.minibatch(scale, error, jnp.ones(1), config.normaliser)
+        return replace(state, scale=scale), worth if self._is_stored else ()
+
+    def _asked(self, step: Step | Batch) -> UInt8[Array, "*n c rows cols"]:
+        """The observation whose error is the reward."""
+        return step.next_obs if self.config.input == "next" else step.obs
 
     def error(self, state: RndState, obs: Planes) -> Float[Array, " n"]:
         """The mean squared difference of the two networks on each observation."""
@@ -113,15 +140,18 @@ class Rnd(Reward[RndState]):
 
     def worth(self, state: RndState, obs: Planes) -> Float[Array, " n"]:
         """The error at the scale of the past, clipped: the reward of arriving there."""
-        ratio = normaliser.normalise(state.scale, self.error(state, obs), self.config.normaliser)
+        return self._scaled(state.scale, self.error(state, obs))
+
+    def _scaled(self, scale: normaliser.Scale, error: Float[Array, " n"]) -> Float[Array, " n"]:
+        ratio = normaliser.normalise(scale, error, self.config.normaliser)
         return jnp.clip(ratio, -self.config.reward_clip, self.config.reward_clip)
 
     def score(self, state: RndState, batch: Batch) -> Float[Array, " batch"]:
-        return self.worth(state, batch.next_obs)
+        return batch.next_memo if self._is_stored else self.worth(state, self._asked(batch))
 
     def learn(self, state: RndState, batch: Batch, key: PRNGKeyArray) -> tuple[RndState, Metrics]:
         """One step of the predictor, on the minibatch that was scored."""
-        config, seen = self.config, self._see(state, batch.next_obs)
+        config, seen = self.config, self._see(state, self._asked(batch))
         says = state.target(seen)
 
         def loss(predictor: Predictor) -> tuple[Float[Array, ""], Float[Array, " batch"]]:
@@ -136,20 +166,17 @@ class Rnd(Reward[RndState]):
             learning_rate=jnp.float32(config.learning_rate),
             grad_clip=jnp.float32(config.grad_clip),
         )
-        scale = normaliser.minibatch(state.scale, error, batch.weight, config.normaliser)
+        scale = state.scale
+        if not self._is_stored:
+            scale = normaliser.minibatch(scale, error, batch.weight, config.normaliser)
         said = {"rnd_error": value, "reward_std": normaliser.deviation(scale.moments)}
         return replace(state, predictor=predictor, optimiser=optimiser, scale=scale), said
 
     def _see(self, state: RndState, obs: Planes) -> Float[Array, "n rows cols nine_c"]:
         """What both networks see: whitened before, never after, the patches are taken."""
-        return nets.see(whitened(state.pixels, obs) if self.config.whiten else obs)
-
-
-def whitened(pixels: normaliser.Running, obs: Planes) -> Float[Array, "n c rows cols"]:
-    """Each pixel less its mean, over its deviation or 0.01, within five of them."""
-    width = jnp.maximum(jnp.sqrt(pixels.variance), SMALLEST_PIXEL)
-    ratio = (obs.astype(jnp.float32) - pixels.mean[None]) / width[None]
-    return jnp.clip(ratio, -LARGEST_PIXEL, LARGEST_PIXEL)
+        if self.config.whiten:
+            obs = normaliser.whitened(state.pixels, obs, SMALLEST_PIXEL)
+        return nets.see(obs)
 
 
 def mean_square(x: Float[Array, "n features"]) -> Float[Array, " n"]:

@@ -20,13 +20,21 @@ class SmirlConfig:
     """Largest log-density, up or down, in nats."""
     count_first: bool = False
     """Whether the observation an episode starts with enters its density."""
+    agent: bool = False
+    """Whether the agent's own plane enters the density."""
+    prior: float = 0.0
+    """Pseudo-counts of a cell set and of a cell not set; 1 is Laplace's rule."""
     normaliser: str = "rewards"
-    """What the log-density is divided by the running deviation of: `rewards`, `returns`; \
-`standard` subtracts the mean too; `none`."""
+    """What the log-density is divided by the running deviation of: `rewards`, `returns`, the \
+newest rewards (`moving`); `standard` subtracts the mean too; `none`."""
+    map: str = "planes"
+    """What critics see of the density: a map for each of the `planes`, or their sum over `cells`."""
 
     def __post_init__(self):
         check_range("reward.log_clip", self.log_clip, 1e-6, 1e9)
+        check_range("reward.prior", self.prior, 0, 1e6)
         check_choice("reward.normaliser", self.normaliser, normaliser.KINDS)
+        check_choice("reward.map", self.map, ("planes", "cells"))
 
 
 class SmirlState(eqx.Module):
@@ -64,19 +72,32 @@ class Smirl(Reward[SmirlState]):
     def view(
         self, obs: UInt8[Array, "*n c rows cols"], memo: density.Density
     ) -> Float[Array, "*n views rows cols"]:
-        return density.view(obs, memo, self.spec.horizon)
+        is_summed = self.config.map == "cells"
+        return density.view(
+            obs, memo, self.spec.horizon, is_summed=is_summed, prior=self.config.prior
+        )
+
+    @property
+    def counted(self) -> tuple[int, ...]:
+        """The planes that enter the density."""
+        names, every = self.spec.channels, range(self.spec.planes[0])
+        left_out = (
+            () if self.config.agent else [i for i, name in enumerate(names) if name == "agent"]
+        )
+        return tuple(i for i in every if i not in left_out)
 
     @property
     def view_planes(self) -> tuple[int, int, int]:
         channels, rows, cols = self.spec.planes
-        return 2 * channels + 1, rows, cols
+        return channels + (channels if self.config.map == "planes" else 1) + 1, rows, cols
 
     def raw(
         self, before: density.Density, obs: UInt8[Array, "*n c rows cols"]
     ) -> Float[Array, "*n"]:
         """log p of what was arrived at, under the density from before it was added."""
         clip = self.config.log_clip
-        return jnp.clip(density.log_density(before, obs), -clip, clip)
+        found = density.log_density(before, obs, self.config.prior, self.counted)
+        return jnp.clip(found, -clip, clip)
 
     def score(self, state: SmirlState, batch: Batch) -> Float[Array, " batch"]:
         raw = self.raw(batch.memo, batch.next_obs)

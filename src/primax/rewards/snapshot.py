@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree, UInt8
 
+from primax.errors import InputError
 from primax.replay import Batch
 from primax.rewards.base import Metrics, Recent, Reward, Spec, Step
 from primax.rewards.disagreement import Disagreement, DisagreementConfig
@@ -80,6 +81,8 @@ class Snapshot(Reward[SnapshotState]):
 
 def rnd_snapshot(spec: Spec, config: RndConfig) -> Snapshot:
     """RND whose predictor and scale change at boundaries only."""
+    if config.read == "lived":
+        raise InputError("reward.read=lived is for rnd: rnd_snapshot reads what a window froze")
     return Snapshot(spec, Rnd(spec, config))
 
 
