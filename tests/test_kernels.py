@@ -1,6 +1,7 @@
 """The trunk's kernels, interpreted, against the plain trunk; on a GPU, the kernels themselves."""
 
 from dataclasses import replace
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -114,13 +115,25 @@ def test_a_trunk_takes_the_plain_way_where_it_must(monkeypatch):
     assert not net._fits(patches[:, :, :-1])
 
 
-def test_a_device_the_kernels_fail_on_is_named(monkeypatch):
-    """Here a CPU that calls itself a GPU: kernels do not compile, and that is no error."""
-    if ON_GPU:
-        assert kernels.works()
-        return
+@pytest.fixture
+def asked_anew(monkeypatch):
+    """On a device that calls itself a GPU."""
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     kernels.works.cache_clear()
+    yield
+    kernels.works.cache_clear()
+
+
+def test_kernels_that_compile_are_taken_even_when_asked_in_a_trace(asked_anew, monkeypatch):
+    if not ON_GPU:
+        monkeypatch.setattr(kernels, "trunk", partial(kernels.trunk, interpret=True))
+    answers = []
+    jax.eval_shape(lambda x: answers.append(kernels.works()) or x, jnp.ones(3))
+    assert answers == [True]
+
+
+@pytest.mark.skipif(ON_GPU, reason="kernels compile here")
+def test_a_device_the_kernels_fail_on_is_named(asked_anew):
+    """Here a CPU: kernels do not compile for it, and that is no error."""
     with pytest.warns(UserWarning, match="plain products"):
         assert not kernels.works()
-    kernels.works.cache_clear()
