@@ -24,7 +24,9 @@ demo: $(READY)  ## see it work: a few minutes on two cores
 	$(BIN)/primax train prime maze --preset quick --seeds 2 --out demo/maze
 	$(BIN)/primax explain demo/maze --png demo/maze.png
 	$(BIN)/primax train task butterflies --preset quick --seeds 2 --out demo/butterflies
+	$(BIN)/primax report demo/maze demo/butterflies --out demo/report.html
 	@echo "look at demo/butterflies.gif and demo/maze.gif, at what PRIME pays for in demo/maze.png, and at the tables in demo/maze and demo/butterflies"
+	@echo "open demo/report.html in a browser: curves, seeds, maps, replays and settings of both runs on one page"
 	@echo "$(BIN)/primax lists what else there is"
 
 test: $(READY)  ## the tests

@@ -10,6 +10,9 @@ import pytest
 from primax import api, explain, replay
 from primax.cli import main
 from primax.methods import build
+from primax.report import make
+from primax.report.frozen import frozen
+from primax.report.reading import open_run
 
 
 @pytest.fixture(scope="module")
@@ -103,3 +106,13 @@ def test_a_path_that_holds_nothing_is_refused(tmp_path, capsys):
     for path in (tmp_path, tmp_path / "none"):
         assert main(["explain", str(path)]) == 2
         assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_the_page_of_a_run_shows_what_the_last_recorded_steps_were_paid(folder):
+    """From the same frozen window; and of a real folder nothing is missing on its page."""
+    found = frozen(open_run(folder, "run"))
+    assert (found.begins, found.ends) == (500, 1_000) and set(found.tables) == {3, 5}
+    for name, column in explain.explain(folder, 5).table.items():
+        np.testing.assert_array_equal(found.tables[5][name], column)
+    page = make([folder])
+    assert "Not here" not in page and page.count('"is_exact":true') == 2

@@ -16,6 +16,7 @@ LAYERS = [
     {"runs"},
     {"api", "export"},
     {"paper", "gym", "guarantees", "explain"},
+    {"report"},
     {"cli"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

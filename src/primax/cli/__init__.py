@@ -14,6 +14,7 @@ COMMANDS = {
     "export": "a run's networks and frozen reward as one small file",
     "bench": "time a training run and keep the figure",
     "reproduce": "the paper's tables and figures, run and compared",
+    "report": "one page for runs: curves, seeds, maps, replays, audit, settings",
     "stats": "means, intervals and tests for a CSV of scores",
     "explain": "why transitions get the reward they get",
     "verify": "what the paper promises, checked on a small learner or on a run",

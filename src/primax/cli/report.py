@@ -1,0 +1,33 @@
+"""Writes one page for runs: headline, scorecard, curves, seeds, maps, replays, audit, settings.
+
+A folder is a run's, one with runs in it, or one that `primax reproduce` wrote. The page is a single
+file that needs no network.
+"""
+
+import argparse
+from pathlib import Path
+
+from primax import folder as disk
+from primax.cli.common import plain_console
+from primax.errors import InputError
+from primax.report import make
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("dir", type=Path, nargs="+", help="runs' folders, or a reproduction's")
+    parser.add_argument(
+        "--out", type=Path, default=Path("report.html"), metavar="FILE", help="(report.html)"
+    )
+
+
+def run(args: argparse.Namespace) -> None:
+    if args.out.is_dir() or not args.out.parent.is_dir():
+        raise InputError(f"cannot write {args.out}: no such folder, or a folder itself")
+    console = plain_console()
+    content = make(args.dir, console.print).encode()
+    try:
+        disk.write_whole(args.out, content)
+    except OSError as error:
+        raise InputError(f"cannot write {args.out}: {error.strerror}") from error
+    size = f"{len(content) / 1e6:.2f} MB"
+    console.print(f"{args.out}: {size}; open it in a browser", soft_wrap=True)

@@ -1,0 +1,193 @@
+"""Everything a page has of its runs, part by part; what is missing is named."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from primax.errors import InputError
+from primax.report import curves, heat, naming, replays
+from primax.report.audits import Audit, audited
+from primax.report.facts import Origin, origin
+from primax.report.frozen import frozen
+from primax.report.naming import Look, Place
+from primax.report.reading import (
+    Gap,
+    Grid,
+    Run,
+    attempt,
+    grid,
+    open_run,
+    read_long,
+    read_maps,
+    read_replays,
+)
+from primax.tables import Table
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+@dataclass(frozen=True)
+class Read:
+    """A run's tables and records as they are on the disk."""
+
+    episodes: Grid | Gap
+    long_windows: Table | Gap
+    windows: Grid | Gap
+    maps: heat.Arrays | Gap
+    lines: list[dict[str, Any]] | Gap
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A run as the page has it."""
+
+    run: Run
+    look: Look
+    name: str
+    """Method and world, as people say it."""
+    place: int
+    origin: Origin
+    steps: int
+    """How far its episodes reach."""
+    measures: dict[str, list[float | None]]
+    summaries: dict[str, dict[str, float | None] | None]
+    audit: Audit | Gap
+    curves: dict[str, Any]
+    maps: dict[str, Any] | None
+    replays: dict[str, Any] | None
+    gaps: tuple[Gap, ...]
+
+    @property
+    def num_seeds(self) -> int:
+        return len(self.run.seeds)
+
+    @property
+    def all_steps(self) -> int:
+        """Of all its seeds."""
+        return self.steps * len(self.run.seeds)
+
+
+@dataclass(frozen=True)
+class Entries:
+    """All runs, the worlds they were made in, and folders that could not be read at all."""
+
+    runs: tuple[Entry, ...]
+    places: tuple[Place, ...]
+    broken: tuple[tuple[str, str], ...]
+    window_points: int
+
+
+def gather(paths: tuple[Path, ...]) -> Entries:
+    """Reads every folder."""
+    opened = [
+        attempt(name, lambda path=path, name=name: open_run(path, name))
+        for path, name in zip(paths, naming.names(paths), strict=True)
+    ]
+    broken = tuple((found.part, found.why) for found in opened if isinstance(found, Gap))
+    runs = [found for found in opened if isinstance(found, Run)]
+    places, of_run = naming.places(runs)
+    looks = naming.looks(runs, of_run)
+    read = [_read(run) for run in runs]
+    points = curves.window_points([r.windows for r in read if not isinstance(r.windows, Gap)])
+    rooms = (
+        heat.BYTES // max(1, sum(not isinstance(r.maps, Gap) for r in read)),
+        replays.BYTES // max(1, sum(not isinstance(r.lines, Gap) for r in read)),
+    )
+    entries = [
+        _entry(run, look, place, places[place], found, points, rooms)
+        for run, look, place, found in zip(runs, looks, of_run, read, strict=True)
+    ]
+    order = sorted(range(len(entries)), key=lambda i: (entries[i].place, i))
+    return Entries(tuple(entries[i] for i in order), tuple(places), broken, points)
+
+
+def _read(run: Run) -> Read:
+    long_windows = attempt("windows", lambda: read_long(run.path, "windows.csv"))
+    return Read(
+        attempt("episodes", lambda: _scored(run)),
+        long_windows,
+        long_windows
+        if isinstance(long_windows, Gap)
+        else attempt("windows", lambda: grid(long_windows, run.seeds, "windows.csv")),
+        attempt("maps", lambda: heat.checked(read_maps(run.path), run.seeds)),
+        attempt("replays", lambda: read_replays(run.path)),
+    )
+
+
+def _scored(run: Run) -> Grid:
+    found = grid(read_long(run.path, "episodes.csv"), run.seeds, "episodes.csv")
+    if "score" not in found:
+        raise InputError("episodes.csv has no column score")
+    return found
+
+
+def _entry(
+    run: Run,
+    look: Look,
+    number: int,
+    place: Place,
+    read: Read,
+    points: int,
+    rooms: tuple[int, int],
+) -> Entry:
+    episodes = _then(read.episodes, "episodes", _scores)
+    scores = Scores({}, {}, 0) if isinstance(episodes, Gap) else episodes
+    windows = _then(read.windows, "windows", lambda table: curves.windows(table, points))
+    audit = _then(read.long_windows, "audit", lambda table: audited(run, table))
+    maps = _then(read.maps, "maps", lambda found: heat.pack(found, rooms[0]))
+    played = _then(
+        read.lines, "replays", lambda lines: _replays(run, place, read, lines, scores, rooms[1])
+    )
+    parts = (episodes, windows, audit, maps, played)
+    gaps = [*run.gaps, *(part for part in parts if isinstance(part, Gap))]
+    drawn = {"episodes": scores.curves, "windows": {} if isinstance(windows, Gap) else windows}
+    return Entry(
+        run,
+        look,
+        f"{look.label} · {place.title}",
+        number,
+        origin(run),
+        scores.steps,
+        scores.measures,
+        {name: curves.summary(values) for name, values in scores.measures.items()},
+        audit,
+        {table: found for table, found in drawn.items() if found},
+        None if isinstance(maps, Gap) else maps,
+        None if isinstance(played, Gap) else played,
+        tuple(dict.fromkeys(gaps)),
+    )
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What the table of episodes tells."""
+
+    curves: dict[str, Any]
+    measures: dict[str, list[float | None]]
+    steps: int
+
+
+def _scores(table: Grid) -> Scores:
+    return Scores(curves.episodes(table), curves.measures(table), int(table["step"][-1]))
+
+
+def _then(found: T | Gap, part: str, use: Callable[[T], U]) -> U | Gap:
+    """What is made of a part that was read; why not, where it was not or cannot be."""
+    if isinstance(found, Gap):
+        return replace(found, part=part)
+    return attempt(part, lambda: use(found))
+
+
+def _replays(
+    run: Run, place: Place, read: Read, lines: list[dict[str, Any]], scores: Scores, room: int
+) -> dict[str, Any]:
+    if place.world is None:
+        raise InputError(f"this version has no world {run.world!r} with these options")
+    maps = None if isinstance(read.maps, Gap) else read.maps
+    kept = attempt("frozen reward", lambda: frozen(run))
+    known = replays.Known(run.seeds, maps, None if isinstance(kept, Gap) else kept)
+    averages = scores.measures.get("average", [])
+    ranked = {s: v for s, v in zip(run.seeds, averages, strict=False) if v is not None}
+    return replays.choose(replays.pack(lines, place.world, known), ranked, room)

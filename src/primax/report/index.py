@@ -1,0 +1,103 @@
+"""What the page's script reads: an index of all runs, and chunks it parses when they are looked at."""
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from primax.report import curves, heat, lines
+from primax.report.entries import Entries, Entry
+from primax.report.naming import Place
+from primax.report.reading import Gap, attempt
+from primax.worlds import ACTIONS, World
+
+Numbered = tuple[int, Entry]
+
+
+def grouped(entries: Entries) -> list[dict[str, Any]]:
+    """Worlds with their level lines and their numbered runs, the highest average first."""
+    found = []
+    for i, place in enumerate(entries.places):
+        here = [(k, entry) for k, entry in enumerate(entries.runs) if entry.place == i]
+        here.sort(key=lambda pair: (-_average(pair[1]), pair[0]))
+        found.append({"place": place, "runs": here, "lines": _lines(place)} | _lead(here))
+    return found
+
+
+def _lead(runs: list[Numbered]) -> dict[str, Any]:
+    """What a headline names: PRIME where it was run, and the highest; decimals that fit them."""
+    scored = [entry for _, entry in runs if entry.summaries.get("average")]
+    primes = [entry for entry in scored if entry.look.variant == "prime"]
+    tops = [(entry.summaries["peak"] or {}).get("mean") or 0.0 for entry in scored]
+    decimals = 3 if max(tops, default=0.0) <= 1 else 2
+    return {
+        "first": (primes or scored or [None])[0],
+        "best": (scored or [None])[0],
+        "decimals": decimals,
+    }
+
+
+def _lines(place: Place) -> list[dict[str, Any]]:
+    found = attempt("level lines", lambda: lines.lines(place))
+    return [] if isinstance(found, Gap) else found
+
+
+def _average(entry: Entry) -> float:
+    mean = (entry.summaries.get("average") or {}).get("mean")
+    return float("-inf") if mean is None else mean
+
+
+def index(entries: Entries, groups: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the script needs before anything is drawn."""
+    return {
+        "runs": [_run(entry) for entry in entries.runs],
+        "places": [
+            {
+                "title": group["place"].title,
+                "score": group["place"].score,
+                "lines": group["lines"],
+                "runs": [number for number, _ in group["runs"]],
+                "walls": _walls(group["place"].world),
+            }
+            for group in groups
+        ],
+        "columns": {
+            "episodes": [asdict(column) for column in curves.EPISODES],
+            "windows": [asdict(column) for column in curves.WINDOWS],
+        },
+        "maps": heat.MAPS,
+        "actions": list(ACTIONS),
+    }
+
+
+def _run(entry: Entry) -> dict[str, Any]:
+    look = entry.look
+    return {
+        "name": entry.name,
+        "label": look.label,
+        "variant": look.variant,
+        "colour": look.colour,
+        "onDark": look.on_dark,
+        "dash": list(look.dash),
+        "place": entry.place,
+        "seeds": list(entry.run.seeds),
+        "method": entry.run.method,
+        "measures": entry.measures,
+        "summaries": entry.summaries,
+        "columns": {table: list(found["columns"]) for table, found in entry.curves.items()},
+        "hasMaps": entry.maps is not None,
+        "hasReplays": entry.replays is not None,
+    }
+
+
+def _walls(world: World | None) -> list[int]:
+    return [] if world is None else np.flatnonzero(np.asarray(world.walls)).tolist()
+
+
+def chunks(entries: Entries) -> list[tuple[str, dict[str, Any]]]:
+    """Under the id of the element each is kept in."""
+    found = []
+    for i, entry in enumerate(entries.runs):
+        parts = {"curves": entry.curves, "maps": entry.maps, "replays": entry.replays}
+        found += [(f"data-{i}-{kind}", content) for kind, content in parts.items() if content]
+    return found

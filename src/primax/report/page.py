@@ -1,0 +1,113 @@
+"""The page itself: a template, one style sheet, one script, and the data beside them."""
+
+import base64
+import hashlib
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+
+import jinja2
+from markupsafe import Markup
+
+import primax
+from primax.errors import InputError
+from primax.guarantees.row import FAILS as BROKEN
+from primax.guarantees.row import HOLDS, PREMISE
+from primax.paper import claims, judge
+from primax.report import curves, facts, scorecards, sources
+from primax.report.entries import Entries, gather
+from primax.report.index import chunks, grouped, index
+from primax.report.packing import embedded
+from primax.report.reading import Gap
+
+SCRIPTS = ("base", "theme", "curves", "seeds", "maps", "replays", "tables", "start")
+"""In the order they stand on the page."""
+CLASSES = {
+    **dict.fromkeys((judge.REPRODUCED, claims.HOLDS, HOLDS), "good"),
+    **dict.fromkeys((judge.ABOVE, judge.BELOW, PREMISE), "odd"),
+    **dict.fromkeys((judge.DIFFERS, claims.FAILS, BROKEN), "bad"),
+    **dict.fromkeys((judge.UNDECIDED, judge.UNDETERMINED), "open"),
+}
+"""How a verdict looks; one that is not here says that something is missing."""
+Say = Callable[[str], None]
+
+
+def make(folders: list[Path], say: Say = lambda line: None) -> str:
+    """The whole page, as text; the same folders give the same text."""
+    found = sources.find(folders)
+    say(f"reading {len(found.runs)} run{'s' * (len(found.runs) != 1)} …")
+    entries = gather(found.runs)
+    if not entries.runs and not found.reproductions:
+        name, why = entries.broken[0]
+        raise InputError(f"{name} cannot be shown: {why}")
+    return render(entries, [scorecards.read(folder) for folder in found.reproductions])
+
+
+def render(entries: Entries, reproductions: list[scorecards.Reproduction]) -> str:
+    """The template filled in; every value is escaped, and no script but ours is let run."""
+    environment = jinja2.Environment(
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        loader=jinja2.FunctionLoader(_static),
+    )
+    environment.filters |= {"num": shown, "verdict_class": lambda v: CLASSES.get(v, "none")}
+    script = "\n".join(_static(f"{name}.js") for name in SCRIPTS)
+    groups, runs = grouped(entries), list(entries.runs)
+    return environment.get_template("page.html").render(
+        version=primax.__version__,
+        title=_title(entries, reproductions),
+        style=Markup(_static("style.css")),
+        script=Markup(script),
+        script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        broken=entries.broken,
+        runs=runs,
+        places=groups,
+        reproductions=reproductions,
+        settings=facts.settings(
+            [e.run for e in runs],
+            [e.name for e in runs],
+            [entries.places[e.place].title for e in runs],
+        ),
+        measures=curves.MEASURES,
+        index=embedded(index(entries, groups)),
+        chunks=[(name, embedded(content)) for name, content in chunks(entries)],
+        gaps=_gaps(entries),
+        is_gap=lambda thing: isinstance(thing, Gap),
+        points=curves.POINTS,
+        window_points=entries.window_points,
+    )
+
+
+def _static(name: str) -> str:
+    return (files("primax.report") / "static" / name).read_text(encoding="utf-8")
+
+
+def _title(entries: Entries, reproductions: list[scorecards.Reproduction]) -> str:
+    if reproductions:
+        return "Reproduction: " + ", ".join(Path(r.path).resolve().name for r in reproductions)
+    names = [entry.name for entry in entries.runs]
+    return " and ".join(names) if len(names) <= 2 else f"{len(names)} runs"
+
+
+def _gaps(entries: Entries) -> dict[str, list[tuple[str, str]]]:
+    """By part: which runs lack it, and why."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for entry in entries.runs:
+        for gap in entry.gaps:
+            found.setdefault(gap.part, []).append((entry.name, gap.why))
+    return found
+
+
+def shown(value: float | None, decimals: int | None = None) -> str:
+    """A number for people: so many decimals, or as many as its size asks for."""
+    if value is None:
+        return "—"
+    if decimals is not None:
+        return f"{value:,.{decimals}f}"
+    size = abs(value)
+    if size and not 1e-3 <= size < 1e5:
+        return f"{value:.1e}"
+    return f"{value:.{4 if 0 < size < 0.01 else 3 if size < 1 else 2}f}"

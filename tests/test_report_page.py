@@ -1,0 +1,324 @@
+"""The page in a browser: drawn without an error or a request, and everything on it works.
+
+Without Chromium these tests are skipped; with PRIMAX_BROWSER=required that is a failure.
+"""
+
+import json
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+import pytest
+from playwright.sync_api import Error, sync_playwright
+from report_case import HOSTILE, full_run, reproduction
+from test_paper_case import plausible, write_run
+
+from primax.paper.experiments import CELLS
+from primax.report import make
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+HELP = "no Chromium to open the page with: apt-get install chromium"
+
+
+def without(reason: str) -> NoReturn:
+    """Nothing can be opened: that is a failure only where a browser was promised."""
+    stop = pytest.fail if os.environ.get("PRIMAX_BROWSER") == "required" else pytest.skip
+    stop(reason)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    found = next((path for path in map(shutil.which, NAMES) if path), None) or without(HELP)
+    # A sandbox cannot be had as root, nor shared memory in many a container.
+    flags = ["--disable-dev-shm-usage", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+    with sync_playwright() as playwright:
+        try:
+            opened = playwright.chromium.launch(executable_path=found, args=flags)
+        except Error as error:
+            without(f"{found} does not start: {str(error).splitlines()[0]}")
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory) -> Path:
+    """A reproduction with three runs: one whole, one without maps, one with hostile names."""
+    home = reproduction(tmp_path_factory.mktemp("page") / "made")
+    full_run(home / "runs")
+    scores, windows, columns = plausible(CELLS["task_butterflies"])
+    write_run(home / "runs" / "x", CELLS["task_butterflies"], scores, windows, **columns)
+    odd = full_run(home / "other", "task_maze").rename(home / "runs" / "<script>alert(1)<")
+    content = json.loads((odd / "config.json").read_text()) | {"method": HOSTILE}
+    (odd / "config.json").write_text(json.dumps(content))
+    path = home / "page.html"
+    path.write_text(make([home]))
+    return path
+
+
+class Visit:
+    """A page that was opened, with what it complained of and asked for."""
+
+    def __init__(self, browser, path: Path, **options):
+        self.context = browser.new_context(
+            **({"viewport": {"width": 1280, "height": 900}} | options)
+        )
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(10_000)
+        self.said: list[str] = []
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("request", lambda request: self.said.append(request.url))
+        self.page.goto(path.as_uri())
+        self.page.wait_for_selector("html[data-ready]", state="attached")
+        assert self.said[0] == path.as_uri()
+        self.said = [url for url in self.said[1:] if url != "data:,"]
+
+    def scroll(self) -> None:
+        """Past everything, so that everything is drawn."""
+        height = self.page.evaluate("document.documentElement.scrollHeight")
+        for top in range(0, height, 700):
+            self.page.evaluate(f"scrollTo({{top: {top}, behavior: 'instant'}})")
+            self.page.wait_for_timeout(20)
+
+    def painted(self, selector: str) -> str:
+        """What a canvas shows."""
+        return self.page.eval_on_selector(selector, "node => node.toDataURL()")
+
+    def colours(self, selector: str) -> int:
+        """How many different ones."""
+        script = """node => { const d = node.getContext('2d').getImageData(0, 0, node.width, node.height).data;
+            const seen = new Set(); for (let i = 0; i < d.length; i += 4) seen.add(d[i] << 24 | d[i+1] << 16 | d[i+2] << 8 | d[i+3]);
+            return seen.size; }"""
+        return self.page.eval_on_selector(selector, script)
+
+
+@pytest.fixture(scope="module")
+def visit(browser, written):
+    found = Visit(browser, written)
+    found.scroll()
+    yield found
+    assert found.said == [], "the page complained, or asked for something"
+    found.context.close()
+
+
+def test_everything_is_drawn_without_a_word(visit):
+    for selector in (
+        "#charts canvas",
+        "#strips canvas",
+        "#map-panels canvas",
+        "#stage",
+        ".spark canvas",
+    ):
+        assert visit.page.locator(selector).count() and visit.colours(selector) > 2, selector
+    assert visit.page.locator("#dots circle").count() == 3 * 3
+    assert visit.page.locator("#map-panels figure").count() == 6
+    assert visit.said == []
+
+
+def test_hostile_names_are_text(visit):
+    assert visit.page.evaluate("window.hacked") is None
+    assert visit.page.locator("#runs th", has_text="<img src=x").count() == 1
+    assert visit.page.locator(".chip", has_text=HOSTILE).count() == 1
+    assert visit.page.locator("#settings pre", has_text="primax train task_maze").count() == 1
+    assert visit.page.locator("img").count() == 0
+
+
+def test_no_script_but_ours_can_run(visit):
+    """The policy names our script by its hash: one that slipped in would not be run."""
+    script = "const s = document.createElement('script'); s.textContent = 'window.hacked = 3'; document.body.append(s); s.remove()"
+    visit.page.evaluate(script)
+    assert visit.page.evaluate("window.hacked") is None
+    refusal = visit.said.pop()
+    assert "Content Security Policy" in refusal
+
+
+def test_curves_answer_to_every_control(visit):
+    page = visit.page
+    seen = {visit.painted("#charts canvas")}
+    for act in (
+        lambda: page.select_option("#band", "range"),
+        lambda: page.select_option("#band", "none"),
+        lambda: page.check("#each-seed"),
+        lambda: page.uncheck("#level-lines"),
+        lambda: page.select_option("#quantity", "windows:loss"),
+        lambda: page.uncheck("#log-scale"),
+        lambda: page.select_option("#quantity", "episodes:coverage"),
+        lambda: page.locator("#charts .chip input").first.click(),
+    ):
+        act()
+        now = visit.painted("#charts canvas")
+        assert now not in seen
+        seen.add(now)
+    page.locator("#charts .chip input").first.click()
+    page.select_option("#quantity", "windows:v_epi")
+    assert "did not record it: Ext-DQN" not in page.locator(".message").first.inner_text()
+    page.select_option("#quantity", "episodes:score")
+    page.check("#level-lines")
+
+
+def test_a_chart_is_read_by_pointer_and_by_keyboard(visit, written):
+    page = visit.page
+    chart = page.locator(".chart canvas[tabindex]").nth(1)
+    chart.scroll_into_view_if_needed()
+    chart.hover(position={"x": 200, "y": 100})
+    tip = page.locator(".chart .tip").nth(1)
+    assert tip.is_visible() and "step" in tip.inner_text() and "±" in tip.inner_text()
+    chart.focus()
+    page.keyboard.press("End")
+    index = json.loads(page.locator("#index").text_content() or "")
+    place = next(p for p in index["places"] if p["title"].startswith("Butterflies"))
+    last = index["runs"][place["runs"][0]]["summaries"]["last"]["mean"]
+    shown = page.locator(".chart .tip", has_text="step 20,000")
+    assert f"{last:.2f}" in shown.inner_text()
+    page.keyboard.press("ArrowLeft")
+    assert "step 19,800" in page.locator(".chart .tip:visible").inner_text()
+
+
+def test_seeds_change_with_the_measure(visit):
+    before = visit.page.locator("#dots svg").first.inner_html()
+    visit.page.select_option("#measure", "peak")
+    assert visit.page.locator("#dots svg").first.inner_html() != before
+
+
+def test_the_scorecard_is_filtered_by_word_verdict_and_place(visit):
+    page = visit.page
+    rows = "[data-filtered='scorecard-1'] tbody tr:visible"
+    shown = page.locator("[data-filters='scorecard-1'] .shown")
+    assert page.locator(rows).count() == 7 and shown.inner_text() == "7 of 7 numbers"
+    page.fill("[data-filters='scorecard-1'] [data-words]", "number <3>")
+    assert page.locator(rows).count() == 1 and shown.inner_text() == "1 of 7 numbers"
+    page.fill("[data-filters='scorecard-1'] [data-words]", "")
+    page.uncheck("[data-filters='scorecard-1'] [data-verdict='reproduced']")
+    assert page.locator(rows).count() == 6
+    page.select_option("[data-filters='claims-1'] [data-where]", "sec:1")
+    assert page.locator("[data-filtered='claims-1'] article:visible").count() == 1
+    page.check("[data-filters='settings'] [data-varied]")
+    assert 0 < page.locator("[data-filtered='settings'] tbody tr:visible").count() < 30
+
+
+def test_the_slider_moves_the_maps_and_a_cell_is_read(visit):
+    page = visit.page
+    page.select_option("#map-seed", "2")  # the second: 0.1 above the first in every part
+    page.locator("#map-at").focus()
+    page.keyboard.press("End")
+    assert page.locator("#map-when").inner_text() == "steps 19,001 to 20,000"
+    page.locator("#map-panels canvas[tabindex]").nth(1).focus()
+    page.keyboard.press("ArrowRight")
+    text = page.locator("#map-read").inner_text()
+    assert text.startswith("row 0, column 0: visits ") and "V_epi 19.10" in text
+    page.uncheck("#map-fixed")
+    page.click("#map-back")
+    assert page.locator("#map-when").inner_text() == "steps 18,001 to 19,000"
+    assert "V_epi 18.10" in page.locator("#map-read").inner_text()
+    page.keyboard.press("ArrowRight")
+
+
+def test_the_player_plays_pauses_steps_and_names_the_parts(visit):
+    page = visit.page
+    assert "0 of 100" in page.locator("#replay-facts").inner_text()
+    assert "east" in page.locator("#replay-facts").inner_text()
+    first = visit.painted("#stage")
+    page.click("#replay-next")
+    assert "1 of 100" in page.locator("#replay-facts").inner_text()
+    assert visit.painted("#stage") != first
+    page.click("#replay-back")
+    assert visit.painted("#stage") == first
+    page.select_option("#replay-speed", "30")
+    page.click("#replay-play")
+    assert page.locator("#replay-play").inner_text() == "Pause"
+    while int(page.input_value("#replay-at")) < 3:
+        page.wait_for_timeout(30)
+    page.click("#replay-play")
+    at = page.input_value("#replay-at")
+    page.wait_for_timeout(120)
+    assert (
+        page.input_value("#replay-at") == at and page.locator("#replay-play").inner_text() == "Play"
+    )
+    parts = page.locator("#replay-parts .part")
+    assert parts.count() == 5 and "19." in parts.first.inner_text()
+    assert "maps.npz" in page.locator("#replay-why").inner_text()
+
+
+def test_colours_follow_the_system_and_the_button(browser, written):
+    dark = Visit(browser, written, color_scheme="dark")
+    ground = "getComputedStyle(document.body).backgroundColor"
+    dark.scroll()
+    night, chart = dark.page.evaluate(ground), dark.painted("#charts canvas")
+    dark.page.click("#theme")
+    assert dark.page.evaluate(ground) != night and dark.painted("#charts canvas") != chart
+    dark.page.click("#theme")
+    assert dark.page.evaluate(ground) == night
+    dark.page.emulate_media(color_scheme="light")
+    assert dark.page.evaluate(ground) == night  # the button goes before the system
+    dark.page.click("#theme")
+    assert dark.page.evaluate(ground) != night
+    assert dark.said == []
+    dark.context.close()
+
+
+def test_a_phone_shows_it_all_without_scrolling_sideways(browser, written):
+    phone = Visit(browser, written, viewport={"width": 390, "height": 844}, has_touch=True)
+    phone.scroll()
+    assert phone.page.evaluate("document.documentElement.scrollWidth") == 390
+    for selector in ("#charts canvas", "#map-panels canvas", "#stage"):
+        assert phone.colours(selector) > 1
+    small = phone.page.eval_on_selector_all(
+        "button, select, input[type=search]",
+        "nodes => nodes.filter(n => n.offsetParent && n.getBoundingClientRect().height < 28 && !n.closest('legend')).length",
+    )
+    assert small == 0 and phone.said == []
+    phone.context.close()
+
+
+def test_every_control_has_a_name_and_can_be_reached(visit):
+    nameless = visit.page.eval_on_selector_all(
+        "button, select, input, canvas[tabindex], [role=region]",
+        """nodes => nodes.filter(n => !(n.getAttribute('aria-label') || n.labels?.[0]?.textContent.trim()
+            || n.textContent.trim())).map(n => n.outerHTML)""",
+    )
+    assert nameless == []
+    visit.page.locator("#theme").focus()
+    visit.page.keyboard.press("Tab")
+    outline = "getComputedStyle(document.activeElement).outlineStyle"
+    assert visit.page.evaluate(outline) != "none"
+
+
+def test_a_page_of_scraps_opens_without_a_word(browser, tmp_path):
+    """No episodes; one seed and one episode; no score in any; no windows and no maps; nothing but noise."""
+    for name in ("prime_maze", "rnd_maze"):
+        (full_run(tmp_path, name) / "episodes.csv").unlink()
+    write_run(tmp_path / "task_maze", CELLS["task_maze"], np.zeros((1, 1)))
+    write_run(tmp_path / "moss_maze", CELLS["moss_maze"], np.full((2, 40), np.nan))
+    for name in ("windows.csv", "maps.npz"):
+        (full_run(tmp_path, "prime_butterflies") / name).unlink()
+        shutil.move(tmp_path / "prime_butterflies", tmp_path / f"without_{name}")
+    path = tmp_path / "page.html"
+    path.write_text(make([tmp_path]))
+    found = Visit(browser, path)
+    found.scroll()
+    for select in ("#quantity", "#measure", "#map-run", "#replay-run"):
+        for value in found.page.eval_on_selector_all(
+            f"{select} option", "all => all.map(o => o.value)"
+        ):
+            found.page.select_option(select, value)
+    assert found.said == []
+    found.context.close()
+
+
+@pytest.mark.slow
+def test_forty_runs_open_within_two_seconds(browser, tmp_path):
+    """15 seeds, 2,500 episodes, maps and replays: under 10 MB."""
+    for name in CELLS:
+        full_run(tmp_path / "runs", name, seeds=15, episodes=2_500)
+    path = tmp_path / "page.html"
+    path.write_text(make([tmp_path / "runs"]))
+    size, began = path.stat().st_size, time.monotonic()
+    found = Visit(browser, path)
+    seconds = time.monotonic() - began
+    sys.stdout.write(f"{size / 1e6:.2f} MB, {seconds:.2f} s\n")
+    assert size < 10e6 and seconds < 2 and found.said == []
+    found.context.close()
