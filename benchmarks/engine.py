@@ -11,7 +11,9 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -48,12 +50,10 @@ def measure(case: str, world_name: str, windows: int) -> dict:
         start = time.perf_counter()
         program = window.lower(state, jnp.int32(config.warmup)).compile()
         compile_s = time.perf_counter() - start
-    times, clock = [], config.warmup
-    for _ in range(windows):
-        start = time.perf_counter()
-        state, metrics = jax.block_until_ready(program(state, jnp.int32(clock)))
-        times.append(time.perf_counter() - start)
-        clock += config.window
+    times, metrics = [], {}
+    for i in range(windows):
+        state, metrics, seconds = timed(program, state, config.warmup + i * config.window)
+        times.append(seconds)
     memory = program.memory_analysis()
     rounds = config.window // config.update_every
     return {
@@ -71,6 +71,13 @@ def measure(case: str, world_name: str, windows: int) -> dict:
         "device": jax.devices()[0].device_kind,
         "jax": jax.__version__,
     }
+
+
+def timed(program: Callable[..., Any], state: Any, clock: int) -> tuple[Any, Any, float]:
+    """What a compiled part of a run makes of a state, and how many seconds it takes."""
+    start = time.perf_counter()
+    state, metrics = jax.block_until_ready(program(state, jnp.int32(clock)))
+    return state, metrics, time.perf_counter() - start
 
 
 def fingerprint(state) -> str:

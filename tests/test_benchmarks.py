@@ -10,7 +10,9 @@ import pytest
 FOLDER = Path(__file__).parent.parent / "benchmarks"
 
 
-@pytest.mark.parametrize("name", ["engine", "worlds", "updates", "checkpoints", "telemetry"])
+@pytest.mark.parametrize(
+    "name", ["engine", "worlds", "updates", "checkpoints", "telemetry", "rewards", "contrast"]
+)
 def test_a_script_starts(name):
     done = subprocess.run(
         [sys.executable, str(FOLDER / f"{name}.py"), "--help"], capture_output=True, text=True
