@@ -12,7 +12,7 @@ import pytest
 
 from primax.config_json import as_json
 from primax.errors import InputError
-from primax.methods import METHODS, configure
+from primax.methods import configure
 from primax.paper import references
 from primax.paper.experiments import CELLS, Cell
 from primax.paper.folders import RunFolder, open_run
@@ -34,22 +34,20 @@ def write_run(
     """A finished run's folder: scores [seed, episode], windows' columns [seed, window]."""
     seeds, episodes = scores.shape
     steps = episodes * HORIZON
-    method = cell.variant.method if cell.variant.method in METHODS else "task"
-    settings = cell.variant.settings if method != "task" else {}
+    method = cell.variant.method if cell.variant.is_available else "task"
+    settings = cell.variant.settings if cell.variant.is_available else {}
     config = configure(method, cell.world, "paper", {**settings, "steps": str(steps)})
     content = as_json(config, tuple(range(seeds))) | {"method": cell.variant.method}
     folder.mkdir(parents=True)
     (folder / "config.json").write_text(json.dumps(content))
     (folder / "manifest.json").write_text(json.dumps({"steps": steps, "finished": "now"}))
     rows = {"score": scores, "reach": scores > 0, "coverage": 0.5 + 0 * scores, "distance": scores}
-    tables = {"episodes.csv": _table(steps, rows | columns), "windows.csv": {}}
-    if windows:
-        tables["windows.csv"] = _table(steps, dict(windows))
-    for name, table in tables.items():
-        if table:
-            raw = csv_rows(table, True)
-            path = folder / (f"{name}.gz" if is_packed else name)
-            path.write_bytes(gzip.compress(raw) if is_packed else raw)
+    windows = dict(windows or {"loss": np.ones((seeds, 10))})
+    tables = {"episodes.csv": rows | columns, "windows.csv": windows}
+    for name, found in tables.items():
+        raw = csv_rows(_table(steps, found), True)
+        path = folder / (f"{name}.gz" if is_packed else name)
+        path.write_bytes(gzip.compress(raw) if is_packed else raw)
     return folder
 
 

@@ -5,11 +5,12 @@ import sys
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from test_paper_case import plausible, without_simulation, write_all_cells, write_run
 
 from primax.errors import InputError
-from primax.paper import references
-from primax.paper.drawing import curve, matplotlib
+from primax.paper import figures, references
+from primax.paper.drawing import curve, matplotlib, not_drawn
 from primax.paper.evidence import Runs
 from primax.paper.experiments import CELLS
 from primax.paper.figures import FIGURES
@@ -50,7 +51,11 @@ def test_everything_is_written_twice_to_the_same_bytes(runs, tmp_path):
     assert set(one) == expected
     assert [name for name in one if one[name] != two[name]] == []
     assert b"not run" not in one["tables/table5.md"] + one["tables/tableB.md"]
-    assert b"Random walker" in one["tables/table1.csv"] and len(said) == 6
+    assert b"Random walker" in one["tables/table1.csv"] and len(said) == 8
+    assert (
+        "a random walker's chance is 0.0025 (exact)" in said[-1]
+        and said[-1].encode() in one["index.md"]
+    )
     assert all(f"figures/{name}.svg".encode() in one["index.md"] for name in CAPTIONS)
     rows = list(csv.DictReader(one["scorecard.csv"].decode().splitlines()))
     assert len(rows) == 144 and not any(row["verdict"] == "not run" for row in rows)
@@ -84,6 +89,51 @@ def test_a_curve_is_the_rolling_mean_with_gaps_filled(tmp_path):
     assert gaps[0, 0] == pytest.approx(9.5 + 1 / 20)  # the first takes the next one's value
     assert gaps[1, 30] == pytest.approx(39.5 - 1 / 20)  # the other that of the one before
     assert curve(run, "episodes", "nothing") is None
+
+
+def test_few_windows_are_smoothed_less(tmp_path):
+    """Twenty windows under a mean over twenty would be a single point."""
+    cell = CELLS["prime_maze"]
+    windows = {"v_epi": np.tile(np.arange(20.0), (2, 1))}
+    write_run(tmp_path / cell.name, cell, np.zeros((2, 40)), windows)
+    run = Runs.under(tmp_path).run("prime", "maze")
+    assert not isinstance(run, str)
+    steps, values = curve(run, "windows", "v_epi")
+    np.testing.assert_allclose(values[0], np.arange(19) + 0.5)
+    assert (steps[0], steps[-1]) == (400, 4000)
+
+
+def test_what_is_not_drawn_is_said_once_and_by_reason():
+    both = [("RND", "not run"), ("SMIRL", "not run"), ("PRIME", "broken")]
+    said = not_drawn({"butterflies": both, "maze": list(both)})
+    assert said == "not drawn (not run): RND; SMIRL\nnot drawn (broken): PRIME"
+    said = not_drawn({"butterflies": [], "maze": both[:1]})
+    assert said == "Maze, not drawn (not run): RND"
+    assert not_drawn({"butterflies": [], "maze": []}) == ""
+    many = not_drawn({"": [(f"PRIME, reading {i}", "not run") for i in range(20)]})
+    assert all(len(line) <= 110 for line in many.splitlines()) and "\n" in many
+    assert not any(line.startswith("reading") for line in many.splitlines()), "names stay whole"
+
+
+def test_maze_is_cropped_only_where_it_is_longer(tmp_path, monkeypatch):
+    """A panel that is cropped and one that is whole would be the same of a short run."""
+    counts = []
+    for name, episodes in (("short", 60), ("long", 800)):
+        cell = CELLS["prime_maze"]
+        write_run(tmp_path / name / cell.name, cell, np.zeros((2, episodes)))
+
+        def look(path, size, draw):
+            figure = Figure()
+            draw(figure)
+            counts.append([axes.get_title() for axes in figure.axes])
+
+        monkeypatch.setattr(figures, "make", look)
+        with without_simulation():
+            figures.figure1(Runs.under(tmp_path / name), tmp_path)
+    assert counts == [
+        ["Butterflies", "Maze"],
+        ["Butterflies", "Maze, cropped as in the paper", "Maze, whole"],
+    ]
 
 
 def test_without_matplotlib_one_line_says_how_to_get_it(monkeypatch):

@@ -7,11 +7,9 @@ import numpy as np
 import pytest
 from test_paper_case import plausible, whole_scores, write_run
 
-from primax.errors import InputError
-from primax.methods import METHODS
 from primax.paper import beside, comparisons, tables
 from primax.paper.evidence import MissingError, Published, Runs, pair
-from primax.paper.experiments import ARTEFACTS, CELLS, SCALES, VARIANTS, select
+from primax.paper.experiments import CELLS
 from primax.paper.published import published
 from primax.paper.sheet import Sheet, number
 
@@ -157,40 +155,6 @@ def test_pairs_are_made_of_common_seeds(tmp_path):
     np.testing.assert_allclose(a, b)
     with pytest.raises(MissingError, match="rnd_maze: not run"):
         pair(Runs.under(tmp_path), ("task", "rnd"), "maze", "average")
-
-
-# --- experiments as data -----------------------------------------------------------------------
-
-
-def test_every_available_cell_has_a_configuration_at_every_scale():
-    for cell in CELLS.values():
-        for scale in SCALES if cell.variant.is_available else ():
-            config = cell.config(scale)
-            assert config.method == cell.variant.method
-            assert len(cell.seeds(scale)) == min(SCALES[scale], cell.variant.seeds)
-
-
-def test_the_papers_cells_are_all_there():
-    theirs = {v.name for v in VARIANTS.values() if v.is_papers}
-    assert theirs == {"prime", "prime_k1", "prime_no_gate", *tables.MAIN}
-    assert all(VARIANTS[name].seeds == 15 for name in theirs)
-    assert len(CELLS) == 2 * len(VARIANTS)
-    assert {feed for v in VARIANTS.values() for feed in v.feeds} <= set(ARTEFACTS)
-
-
-def test_an_unknown_method_does_not_break_the_list(monkeypatch):
-    monkeypatch.delitem(METHODS, "prime")
-    assert not VARIANTS["prime"].is_available
-
-
-def test_select():
-    assert len(select([])) == len(CELLS)
-    assert [cell.name for cell in select(["Table 8"])] == ["prime_butterflies", "prime_maze"]
-    assert [cell.name for cell in select(["task_maze", "task-maze"])] == ["task_maze"]
-    assert len(select(["rnd", "figureA"])) == 2 + 2 * 8 + 0
-    assert select(["table3"]) == []
-    with pytest.raises(InputError, match="did you mean prime_maze"):
-        select(["prime_mazes"])
 
 
 @pytest.mark.parametrize(

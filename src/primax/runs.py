@@ -5,6 +5,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -25,6 +26,7 @@ from primax.tables import Table, csv_rows, read_table
 
 Say = Callable[[str], None]
 OnWindow = Callable[[training.Progress], None]
+IsAsked = Callable[[], bool]
 SAVE_EVERY_S = 120.0
 """Seconds between checkpoints."""
 TIMES = ("compile_s", "run_s")
@@ -41,6 +43,7 @@ class Run:
     say: Say
     on_window: OnWindow
     every_s: float
+    is_asked: IsAsked | None
 
 
 def proceed(
@@ -49,12 +52,14 @@ def proceed(
     on_window: OnWindow,
     every_s: float = SAVE_EVERY_S,
     allow: frozenset[str] = frozenset(),
+    is_asked: IsAsked | None = None,
 ) -> Table:
     """Starts the run in a folder, or takes it up where it stopped; returns its episodes.
 
     `allow` may name `anyway` (go on although the machine differs) and `restart` (begin again).
+    `is_asked` says whether to stop, where someone else listens to signals.
     """
-    run = Run(folder, *read_config(folder), say, on_window, every_s)
+    run = Run(folder, *read_config(folder), say, on_window, every_s, is_asked)
     with locked(folder):
         manifest = read_manifest(folder)
         if "finished" in manifest:
@@ -134,7 +139,8 @@ def _windows(run: Run, steps: Iterable[tuple[Any, training.Progress]]) -> None:
     folder = run.folder
     about = {"provenance": provenance(), "config": _config_hash(folder)}
     saved = time.monotonic()
-    with interrupts() as is_asked:
+    listening = nullcontext(run.is_asked) if run.is_asked else interrupts()
+    with listening as is_asked:
         for state, progress in steps:
             check_finite(folder, progress)
             for name, rows in _rows(run, state, progress).items():

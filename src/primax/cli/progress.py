@@ -18,12 +18,13 @@ PLAIN_EVERY_S = 10.0
 class Reporter:
     """Told of every window; says how fast, how far and how well."""
 
-    def __init__(self, console: Console, num_seeds: int):
-        self.console, self.num_seeds = console, num_seeds
+    def __init__(self, console: Console, num_seeds: int, name: str = "", is_live: bool = True):
+        self.console, self.num_seeds, self.name = console, num_seeds, name
         self.start = self.said = time.perf_counter()
         self.first_clock: int | None = None
         self.scores: deque[np.ndarray] = deque(maxlen=ROLLING)
-        self.live = Live(console=console, refresh_per_second=4) if console.is_terminal else None
+        is_live = is_live and console.is_terminal
+        self.live = Live(console=console, refresh_per_second=4) if is_live else None
 
     def __enter__(self) -> "Reporter":
         if self.live:
@@ -60,8 +61,9 @@ class Reporter:
         filled = round(10 * progress.clock / progress.total)
         score = f"{np.mean(np.stack(self.scores)):.2f}" if self.scores else "…"
         speed = f"{rate * self.num_seeds:,.0f} steps/s  {_clock(left)} left" if done else "…"
+        bar = f"{self.name}{'━' * filled}{'╌' * (10 - filled)}"
         return Text(
-            f"{'━' * filled}{'╌' * (10 - filled)} {progress.clock:,}/{progress.total:,}  {speed}  "
+            f"{bar} {progress.clock:,}/{progress.total:,}  {speed}  "
             f"score {score}  ε {progress.epsilon:.2f}"
         )
 

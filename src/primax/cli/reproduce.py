@@ -3,6 +3,8 @@ paper's claims tested. What is finished is not run again; what was stopped is ta
 
 import argparse
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import jax
@@ -12,12 +14,14 @@ from rich.table import Table
 
 from primax.cli.common import SAME_BITS, plain_console, start_jax
 from primax.cli.progress import Reporter
+from primax.errors import RunError, check_range
 from primax.paper import reproduce
 from primax.paper.drawing import matplotlib
-from primax.paper.evidence import Runs
-from primax.paper.experiments import SCALES, select
-from primax.paper.reproduce import ABSENT, HALFWAY, TO_RUN, Home, Task
+from primax.paper.evidence import BROKEN, Runs
+from primax.paper.experiments import CELLS, SCALES, select
+from primax.paper.reproduce import ABSENT, Home, Task, Worker
 from primax.paper.write import write_all
+from primax.training import Progress
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -35,6 +39,12 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--runs", type=Path, metavar="DIR", help="where the runs' folders are (OUT/runs)"
     )
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        metavar="N",
+        help=f"runs side by side (one a core and at most {reproduce.MOST_JOBS}; on a GPU one)",
+    )
     parser.add_argument("--plan", action="store_true", help="say what there is to do, and stop")
     parser.add_argument(
         "--no-run", action="store_true", help="write from the runs that are there, and run nothing"
@@ -43,34 +53,78 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     console = plain_console()
+    if args.jobs is not None:
+        check_range("--jobs", args.jobs, 1, 1_000)
     home = reproduce.open_home(args.out, args.scale, args.runs)
-    cells = select(args.only)
+    cells = select(args.only, args.scale)
     matplotlib()  # before hours of work, not after
     start_jax(" ".join(SAME_BITS))
+    tasks, jobs = [], args.jobs or reproduce.jobs(jax.default_backend())
     if args.plan or not args.no_run:
         tasks = reproduce.plan(home, cells, jax.default_backend())
         if args.plan:
-            console.print(_table(tasks))
+            console.print(_table(tasks, jobs))
+            if left_out := len(CELLS) - len(tasks) if not args.only else 0:
+                console.print(f"not part of this scale: {left_out} runs; --only NAME runs them")
             return
         reproduce.begin(home)
-        _work(console, home, [task for task in tasks if task.state in (TO_RUN, HALFWAY)])
+        _work(console, home, [task for task in tasks if task.is_open], jobs)
         _say_absent(console, tasks)
-    write_all(Runs.under(home.runs), args.out, console.print)
+    write_all(Runs.under(home.runs, home.scale), args.out, console.print)
     console.print(f"read {args.out / 'index.md'}, {args.out / 'scorecard.md'} and claims.md")
+    _say_broken(tasks)
 
 
-def _work(console: Console, home: Home, tasks: list[Task]) -> None:
-    """One cell after another; says how far the whole is and what is left of it."""
+def _work(console: Console, home: Home, tasks: list[Task], jobs: int) -> None:
+    """Makes the runs that are missing, and says how it goes."""
     if not tasks:
         console.print("nothing to run: every run that was asked for and can be made is finished")
-    total, done, began = sum(task.seconds for task in tasks), 0.0, time.monotonic()
-    for i, task in enumerate(tasks, 1):
-        pace = (time.monotonic() - began) / done if done else 1.0
-        left = _clock(pace * (total - done))
-        console.print(f"[{i} of {len(tasks)}] {task.cell.name}, {task.state}; about {left} left")
-        with Reporter(console, len(task.cell.seeds(home.scale))) as reporter:
-            reproduce.work(home, task, console.print, reporter)
-        done += task.seconds
+        return
+    left = _clock(reproduce.in_all(tasks, jobs))
+    console.print(f"{len(tasks)} runs, {jobs} side by side: about {left}")
+    board = Board(console, home, tasks, jobs)
+    reproduce.work_all(home, tasks, jobs, board.watch, console.print)
+
+
+class Board:
+    """How far every task is, and what is left of all of them."""
+
+    def __init__(self, console: Console, home: Home, tasks: list[Task], jobs: int):
+        self.console, self.home, self.tasks, self.jobs = console, home, tasks, jobs
+        self.shares = dict.fromkeys((task.cell.name for task in tasks), 0.0)
+        self.began = time.monotonic()
+
+    @contextmanager
+    def watch(self, task: Task) -> Generator[Worker]:
+        """Says when a task begins, how it goes, and when it is through."""
+        name, seeds = task.cell.name, len(task.cell.seeds(self.home.scale))
+        self.console.print(f"{name}: {task.state}")
+        head = f"{name}: " if self.jobs > 1 else ""
+        with Reporter(self.console, seeds, head, is_live=self.jobs == 1) as reporter:
+
+            def tell(progress: Progress) -> None:
+                self.shares[name] = progress.clock / progress.total
+                reporter(progress)
+
+            yield Worker(lambda said: self.console.print(f"{head}{said}"), tell)
+        self.shares[name] = 1.0
+        self.console.print(f"{name}: done, {self._count()}")
+
+    def _count(self) -> str:
+        """How many are through, and how long the rest will take at the pace so far."""
+        through = sum(share == 1 for share in self.shares.values())
+        done = sum(task.seconds * self.shares[task.cell.name] for task in self.tasks)
+        total = sum(task.seconds for task in self.tasks)
+        left = (time.monotonic() - self.began) * (total / done - 1)
+        return f"{through} of {len(self.tasks)}; about {_clock(left)} left"
+
+
+def _say_broken(tasks: list[Task]) -> None:
+    """What was asked for and could not be run or used."""
+    broken = [task for task in tasks if task.state == BROKEN]
+    if broken:
+        names = ", ".join(task.cell.name for task in broken)
+        raise RunError(f"not run, for their folders cannot be used: {names} ({broken[0].why})")
 
 
 def _say_absent(console: Console, tasks: list[Task]) -> None:
@@ -79,7 +133,7 @@ def _say_absent(console: Console, tasks: list[Task]) -> None:
         console.print(f"not available yet: {', '.join(absent)}")
 
 
-def _table(tasks: list[Task]) -> Table:
+def _table(tasks: list[Task], jobs: int) -> Table:
     table = Table(box=SIMPLE_HEAD)
     table.add_column("cell", no_wrap=True)
     table.add_column("settings")
@@ -92,11 +146,12 @@ def _table(tasks: list[Task]) -> Table:
         settings = " ".join([variant.method, *changes])
         seconds = f"{task.seconds:,.0f}" if task.seconds else ""
         table.add_row(task.cell.name, settings, task.state, seconds, _short(variant.feeds))
-    total = sum(task.seconds for task in tasks)
+    total = reproduce.in_all(tasks, jobs)
     rates = "from rates measured on an H200"
     if jax.default_backend() == "cpu":
-        rates = "a rough prediction: cores differ and are shared"
-    table.caption = f"about {_clock(total)} in all on {jax.devices()[0].device_kind}, {rates}"
+        rates = "from rates measured on an AMD EPYC: elsewhere a rough prediction"
+    side = f"{jobs} side by side on {jax.devices()[0].device_kind}"
+    table.caption = f"about {_clock(total)} in all, {side}, {rates}"
     return table
 
 

@@ -1,6 +1,8 @@
 """What every figure shares: colours that colour-blind people can tell apart, the same bytes twice."""
 
+import textwrap
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,10 @@ LINES = {
 }
 """Of a policy that learns nothing: its short name, its dash, how far up its name stands."""
 Names = tuple[str, ...]
+Missing = dict[str, list[tuple[str, str]]]
+"""By world, what is not drawn there and why."""
+WIDE = 110
+"""Letters in a line about what is missing."""
 MOST_POINTS = 300
 """A curve has; more cannot be seen and make the file large."""
 
@@ -56,6 +62,7 @@ def make(path: Path, size: tuple[float, float], draw: Callable[[Any], None]) -> 
     library = matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     look = {
         "svg.hashsalt": "primax",
@@ -68,7 +75,7 @@ def make(path: Path, size: tuple[float, float], draw: Callable[[Any], None]) -> 
         "legend.frameon": False,
     }
     with library.rc_context(look):
-        figure = Figure(figsize=size, layout="constrained")
+        figure = Figure(figsize=size, layout=ConstrainedLayoutEngine(w_pad=0.1))
         FigureCanvasAgg(figure)
         draw(figure)
         try:
@@ -79,12 +86,14 @@ def make(path: Path, size: tuple[float, float], draw: Callable[[Any], None]) -> 
 
 
 def curve(run: RunFolder, table: str, column: str) -> tuple[Floats, Floats] | None:
-    """Steps, and the rolling-20 mean of a column [seed, point], thinned."""
+    """Steps, and the rolling-20 mean of a column [seed, point], thinned; of few windows, fewer."""
     values, steps = run.grid(table, column), run.grid(table, "step")
     if values is None or steps is None:
         return None
-    smooth = rolling(_filled(values))
-    ends = steps[0][min(ROLLING, values.shape[1]) - 1 :]
+    num = values.shape[1]
+    length = min(ROLLING, num if table == "episodes" else max(1, num // 10))
+    smooth = rolling(_filled(values), length)
+    ends = steps[0][length - 1 :]
     thin = np.unique(np.linspace(0, len(ends) - 1, MOST_POINTS).round().astype(int))
     return ends[thin], smooth[:, thin]
 
@@ -143,11 +152,29 @@ def plot_references(axes: Any, runs: Runs, world: str, measure: str, policies: N
         )
 
 
-def say_missing(axes: Any, missing: list[str], height: float = 0.12) -> None:
-    """Names in the panel what could not be drawn."""
-    if missing:
-        text = "not drawn:\n" + "\n".join(missing)
-        axes.text(
-            0.98, height, text, transform=axes.transAxes, ha="right", va="bottom", color=GREY,
-            fontsize=7,
-        )  # fmt: skip
+def legend_below(place: Any, panels: Any, missing: Missing, **where: Any) -> None:
+    """One legend under a figure or a panel: each name once, with the line it has first; above the
+    lines, small, what is not drawn. Inside a panel such words would lie on its curves."""
+    known: dict[str, Any] = {}
+    for axes in panels:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            known.setdefault(label, handle)
+    made = place.legend(
+        list(known.values()), list(known), title=not_drawn(missing), fontsize=8, **where
+    )
+    made.get_title().set(fontsize=7, color="#444444", ha="center")
+
+
+def not_drawn(missing: Missing) -> str:
+    """Names by reason, and by world where worlds differ; lines of a length that fits."""
+    worlds = list(missing)
+    if len({tuple(missing[world]) for world in worlds}) == 1:
+        missing = {"": missing[worlds[0]]}
+    wrap, lines = partial(textwrap.wrap, break_on_hyphens=False), []
+    for world, names in missing.items():
+        by_reason: dict[str, list[str]] = {}
+        for name, reason in names:
+            by_reason.setdefault(reason, []).append(name.replace(" ", "\N{NO-BREAK SPACE}"))
+        head = f"{world.capitalize()}, not drawn" if world else "not drawn"
+        lines += [f"{head} ({reason}): {'; '.join(of)}" for reason, of in by_reason.items()]
+    return "\n".join(part for line in lines for part in wrap(line, WIDE))

@@ -11,11 +11,14 @@ from primax.paper.experiments import CELLS, cell_name
 from primax.paper.folders import Floats, RunFolder, Sample, open_run
 from primax.paper.measures import measure
 from primax.paper.published import published
+from primax.paper.whole import CEILING, check
 from primax.settings import flatten
 from primax.worlds.layouts import read
 
 PAPERS_NAME = {"prime_no_gate": "prime_alpha0"}
 """Variants the published numbers call otherwise."""
+NOT_RUN, BROKEN, LEFT_OUT = "not run", "broken", "not part of this scale"
+"""Why a run is not there."""
 PAPERS_MEASURE = {"average": "catch", "peak": "peak"}
 
 
@@ -53,24 +56,38 @@ class Published:
 
 
 class Runs:
-    """Runs in folders named like the cells, read once each."""
+    """Runs in folders named like the cells, read once each; broken ones are set apart."""
 
-    def __init__(self, folders: Mapping[str, Path]):
+    def __init__(self, folders: Mapping[str, Path], left_out: frozenset[str] = frozenset()):
         self.folders = dict(folders)
+        self.left_out = left_out
+        """Cells that nobody asked for: without them nothing is missing."""
+        self.broken: dict[str, str] = {}
+        """Why a cell's folder, as far as any was opened, cannot be used."""
         self._opened: dict[str, RunFolder | str] = {}
 
     @classmethod
-    def under(cls, path: Path) -> "Runs":
+    def under(cls, path: Path, scale: str = "paper") -> "Runs":
         """Every cell's folder below a path."""
-        return cls({name: path / name for name in CELLS})
+        left_out = frozenset(name for name, cell in CELLS.items() if not cell.is_in(scale))
+        return cls({name: path / name for name in CELLS}, left_out)
 
     def run(self, variant: str, world: str) -> RunFolder | str:
-        """A finished run, or in a word why there is none."""
+        """A finished run, or in a few words why there is none."""
         name = cell_name(variant, world)
         if name not in self._opened:
-            path = self.folders.get(name)
-            self._opened[name] = "not run" if path is None else open_run(path)
+            self._opened[name] = self._open(name)
         return self._opened[name]
+
+    def _open(self, name: str) -> RunFolder | str:
+        try:
+            found = open_run(self.folders[name]) if name in self.folders else NOT_RUN
+            if isinstance(found, RunFolder) and CELLS[name].variant.is_available:
+                check(found, CELLS[name])
+        except InputError as error:
+            self.broken[name] = str(error)
+            return BROKEN
+        return LEFT_OUT if found == NOT_RUN and name in self.left_out else found
 
     def sample(self, variant: str, world: str, name: str) -> Sample | None:
         run = self.run(variant, world)
@@ -90,24 +107,40 @@ class Runs:
     def ceiling(self) -> float:
         """R_r + γ·Q_max of PRIME, which no target may exceed."""
         known = self.settings("prime", "butterflies")
-        try:
-            return known["reward.reward_clip"] + known["critics.gamma"] * known["critics.q_max"]
-        except KeyError as error:
-            folder = self.folders[cell_name("prime", "butterflies")]
-            raise InputError(
-                f"{folder} is not a run of PRIME: its settings lack {error}"
-            ) from error
+        clip, gamma, q_max = (known[name] for name in CEILING)
+        return clip + gamma * q_max
 
     def changes(self, variant: str, world: str) -> list[str]:
         """How a run's settings differ from those of its cell at the paper's scale."""
         run, cell = self.run(variant, world), CELLS[cell_name(variant, world)]
         if isinstance(run, str) or not cell.variant.is_available:
             return []
-        theirs, ours = run.settings, flatten(cell.config("paper"))
-        if "world.layout" in theirs:  # by name or as the map itself
-            theirs["world.layout"] = read(str(theirs["world.layout"]))
+        theirs, ours = _named(run), flatten(cell.config("paper"))
         apart = [name for name in ours if name in theirs and theirs[name] != ours[name]]
         return [f"{name} {_short(theirs[name])}" for name in apart]
+
+    def mixed(self) -> list[str]:
+        """Runs whose world or length is not that of the first run there is in the same world."""
+        first: dict[str, dict[str, Any]] = {}
+        said = []
+        for name, cell in CELLS.items():
+            run = self.run(cell.variant.name, cell.world)
+            if isinstance(run, str):
+                continue
+            named = _named(run).items()
+            known = {k: v for k, v in named if k == "steps" or k.startswith("world.")}
+            other = first.setdefault(cell.world, known)
+            apart = [f"{k} {_short(known.get(k))}" for k in other if known.get(k) != other[k]]
+            said += [f"{name} ({', '.join(apart)})"] if apart else []
+        return said
+
+
+def _named(run: RunFolder) -> dict[str, Any]:
+    """A run's settings, its map as the map itself where it was given by name."""
+    found = run.settings
+    if "world.layout" in found:
+        found["world.layout"] = read(str(found["world.layout"]))
+    return found
 
 
 def _short(value: object) -> str:

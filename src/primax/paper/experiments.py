@@ -10,8 +10,25 @@ Settings = dict[str, str]
 
 WORLDS = ("butterflies", "maze")
 """The paper's two."""
-SCALES = {"smoke": 2, "quick": 3, "paper": 15}
-"""A preset of the same name, and at most so many seeds."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much of it is run; the preset of the same name says how large."""
+
+    seeds: int
+    """At most."""
+    is_whole: bool = True
+    """Whether the runs beside the paper's are part of it."""
+    settings: dict[str, Settings] = field(default_factory=dict)
+    """By world, beside the preset's."""
+
+
+SCALES = {
+    "smoke": Scale(2),
+    "quick": Scale(2, is_whole=False, settings={"butterflies": {"steps": "15_000"}}),
+    "paper": Scale(15),
+}
 ARTEFACTS = (
     *(f"table{i}" for i in range(1, 10)),
     *(f"figure{i}" for i in range(1, 4)),
@@ -65,13 +82,18 @@ class Cell:
         """Also its folder's."""
         return cell_name(self.variant.name, self.world)
 
+    def is_in(self, scale: str) -> bool:
+        """Whether it is run at a scale without being named."""
+        return SCALES[scale].is_whole or self.variant.is_papers
+
     def seeds(self, scale: str) -> tuple[int, ...]:
         """The seeds it runs at a scale."""
-        return tuple(range(min(SCALES[scale], self.variant.seeds)))
+        return tuple(range(min(SCALES[scale].seeds, self.variant.seeds)))
 
     def config(self, scale: str) -> Config:
         """Its configuration at a scale."""
         settings = self.variant.small.get(scale, self.variant.settings)
+        settings = SCALES[scale].settings.get(self.world, {}) | settings
         return configure(self.variant.method, self.world, scale, settings)
 
 
@@ -88,7 +110,14 @@ def _papers(name: str, label: str, method: str, feeds: tuple[str, ...], **settin
 VARIANTS: dict[str, Variant] = {
     variant.name: variant
     for variant in (
-        _papers("random", "Random walker", "random", ("table1", "figure1", "scorecard", "claims")),
+        Variant(
+            "random",
+            "Random walker",
+            "random",
+            ("table1", "figure1", "scorecard", "claims"),
+            small={"quick": {"critics.batch": "1"}},  # its critics learn, and decide nothing
+            is_papers=True,
+        ),
         _papers("smirl", "SMIRL", "smirl", MAIN),
         _papers("disagreement", "Disagreement", "disagreement", MAIN),
         _papers("rnd", "RND", "rnd", MAIN),
@@ -181,10 +210,10 @@ CELLS = {
 }
 
 
-def select(names: list[str]) -> list[Cell]:
-    """The cells that names of cells, variants, tables or figures ask for; all without names."""
+def select(names: list[str], scale: str) -> list[Cell]:
+    """The cells that names of cells, variants, tables or figures ask for; a scale's without names."""
     if not names:
-        return list(CELLS.values())
+        return [cell for cell in CELLS.values() if cell.is_in(scale)]
     lower = {artefact.lower(): artefact for artefact in ARTEFACTS}
     chosen: set[str] = set()
     for name in names:

@@ -10,11 +10,12 @@ from primax.paper.drawing import (
     GREY,
     ORANGE,
     RED,
+    Missing,
     curve,
+    legend_below,
     make,
     plot_band,
     plot_references,
-    say_missing,
 )
 from primax.paper.evidence import Runs
 from primax.paper.experiments import VARIANTS
@@ -38,19 +39,30 @@ PARTS = {"v_count": "count", "v_lotv": "cross-head variance", "v_ale": "aleatori
 
 
 def figure1(runs: Runs, path: Path) -> None:
-    """Learning curves; Maze cropped as in the paper, and whole."""
-    crop = published()["evaluation"]["maze_curves_cropped_at_steps"] / 1000
+    """Learning curves; Maze whole, and before it cropped as in the paper where it is longer."""
+    crop = published()["evaluation"]["maze_curves_cropped_at_steps"]
+    is_cropped = _longest(runs, "maze") > crop
 
     def draw(figure: Any) -> None:
-        panels = figure.subplots(1, 3)
-        for axes, world in zip(panels, ("butterflies", "maze", "maze"), strict=True):
-            _curves(axes, runs, world, METHODS)
-        panels[1].set_xlim(0, min(crop, panels[1].get_xlim()[1]))
-        panels[1].set_title("Maze, cropped as in the paper")
-        panels[2].set(title="Maze, whole", ylabel="")
-        _legend(figure, panels)
+        worlds = ("butterflies", "maze", "maze")[: 2 + is_cropped]
+        panels = figure.subplots(1, len(worlds))
+        missing = {
+            world: _curves(axes, runs, world, METHODS)
+            for axes, world in zip(panels, worlds, strict=True)
+        }
+        if is_cropped:
+            panels[1].set_xlim(0, crop / 1000)
+            panels[1].set_title("Maze, cropped as in the paper")
+            panels[2].set(title="Maze, whole", ylabel="")
+        _under_all(figure, panels, missing)
 
-    make(path, (12.0, 4.3), draw)
+    make(path, (12.0 if is_cropped else 9.0, 4.3), draw)
+
+
+def _longest(runs: Runs, world: str) -> int:
+    """Steps of the longest run there is."""
+    found = (runs.run(variant, world) for variant in METHODS)
+    return max((run.steps for run in found if not isinstance(run, str)), default=0)
 
 
 def figure_a(runs: Runs, path: Path) -> None:
@@ -58,41 +70,41 @@ def figure_a(runs: Runs, path: Path) -> None:
 
     def draw(figure: Any) -> None:
         panels = figure.subplots(1, 2)
-        for axes, world in zip(panels, SCORES, strict=True):
-            _curves(axes, runs, world, BESIDE, is_shaded=False)
-        _legend(figure, panels)
+        missing = {
+            world: _curves(axes, runs, world, BESIDE, is_shaded=False)
+            for axes, world in zip(panels, SCORES, strict=True)
+        }
+        _under_all(figure, panels, missing)
 
     make(path, (11.0, 5.2), draw)
 
 
 def _curves(
     axes: Any, runs: Runs, world: str, variants: tuple[str, ...], is_shaded: bool = True
-) -> None:
+) -> list[tuple[str, str]]:
+    """Draws a world's panel; returns what could not be drawn, and why."""
     missing = []
     for variant in variants:
         run = runs.run(variant, world)
         if isinstance(run, str) or not plot_band(
             axes, run, variant, "episodes", "score", is_shaded
         ):
-            missing.append(f"{VARIANTS[variant].label}: {runs.status(variant, world)}")
+            missing.append((VARIANTS[variant].label, runs.status(variant, world)))
     policies = ("random", "sweep", "centre_stay") if world == "butterflies" else ("random", "sweep")
     plot_references(axes, runs, world, "average", policies)
     axes.set(title=world.capitalize(), xlabel="thousand steps", ylabel=SCORES[world])
     axes.set_ylim(*((-0.06, 1.1) if world == "maze" else (0, None)))
-    say_missing(axes, missing)
+    return missing
 
 
-def _legend(figure: Any, panels: Any) -> None:
-    """One below all panels; a name stands once, with the line it has in the first panel that has it."""
-    known: dict[str, Any] = {}
-    for axes in panels:
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-            known.setdefault(label, handle)
-    if known:
-        figure.legend(
-            list(known.values()), list(known), loc="outside lower center",
-            ncols=min(5, len(known)), fontsize=8,
-        )  # fmt: skip
+def _under_all(figure: Any, panels: Any, missing: Missing) -> None:
+    """One legend for all panels."""
+    legend_below(figure, panels, missing, loc="outside lower center", ncols=5)
+
+
+def _under(axes: Any, missing: Missing) -> None:
+    """A panel's own."""
+    legend_below(axes, [axes], missing, loc="upper center", bbox_to_anchor=(0.5, -0.16))
 
 
 def figure2(runs: Runs, path: Path) -> None:
@@ -115,19 +127,13 @@ def figure2(runs: Runs, path: Path) -> None:
 
 
 def _behaviour(axes: Any, runs: Runs, column: str, policies: tuple[str, ...]) -> None:
-    run = runs.run("prime", "butterflies")
+    run, missing = runs.run("prime", "butterflies"), []
     if isinstance(run, str) or not plot_band(axes, run, "prime", "episodes", column):
-        say_missing(axes, [f"PRIME: {runs.status('prime', 'butterflies')}"], 0.4)
+        missing.append(("PRIME", runs.status("prime", "butterflies")))
     plot_references(axes, runs, "butterflies", column, policies)
     axes.set(xlabel="thousand steps")
     axes.margins(y=0.2)
-    _below(axes)
-
-
-def _below(axes: Any) -> None:
-    """A panel's own legend, under it."""
-    if axes.get_legend_handles_labels()[1]:
-        axes.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=1)
+    _under(axes, {"butterflies": missing})
 
 
 def _ceiling(axes: Any, runs: Runs) -> None:
@@ -136,7 +142,7 @@ def _ceiling(axes: Any, runs: Runs) -> None:
         run = runs.run("prime", world)
         found = None if isinstance(run, str) else curve(run, "windows", "q_taken_abs_max")
         if found is None:
-            missing.append(f"{world.capitalize()}: {runs.status('prime', world)}")
+            missing.append((f"PRIME, {world.capitalize()}", runs.status("prime", world)))
             continue
         steps, values = found
         label = f"largest |q_taken|, {world.capitalize()}"
@@ -147,8 +153,7 @@ def _ceiling(axes: Any, runs: Runs) -> None:
     axes.axhline(ceiling, color=RED, ls=":", lw=1.4, label=f"ceiling R_r + γ·Q_max = {ceiling:g}")
     axes.set(title="(a) Values and the targets' ceiling", xlabel="thousand steps", ylabel="|q|")
     axes.set_ylim(0, ceiling * 1.25)
-    _below(axes)
-    say_missing(axes, missing)
+    _under(axes, {"": missing})
 
 
 def figure3(runs: Runs, path: Path) -> None:
@@ -157,35 +162,41 @@ def figure3(runs: Runs, path: Path) -> None:
 
     def draw(figure: Any) -> None:
         panels = figure.subplots(1, 2, sharey=True)
-        for axes, world in zip(panels, SCORES, strict=True):
-            _parts(axes, runs, world, floor)
+        missing = {
+            world: _parts(axes, runs, world, floor)
+            for axes, world in zip(panels, SCORES, strict=True)
+        }
         panels[0].set_ylabel("mean over minibatches (log scale)")
-        _legend(figure, panels)
+        panels[0].plot(
+            [], [], marker="D", ms=5, color="white", mec="black", mew=0.6, ls="",
+            label="the paper's tail-20%, in the line's colour",
+        )  # fmt: skip
+        _under_all(figure, panels, missing)
 
-    make(path, (9.0, 4.0), draw)
+    make(path, (9.5, 4.0), draw)
 
 
-def _parts(axes: Any, runs: Runs, world: str, floor: float) -> None:
+def _parts(axes: Any, runs: Runs, world: str, floor: float) -> list[tuple[str, str]]:
     run, missing, last = runs.run("prime", world), [], 250.0
     looks = ((BLUE, "-"), (ORANGE, (0, (6, 1.5))), (RED, (0, (2.5, 1))))
     for (column, label), (colour, dash) in zip(PARTS.items(), looks, strict=True):
         found = None if isinstance(run, str) else curve(run, "windows", column)
         if found is None:
-            missing.append(f"{label}: {runs.status('prime', world)}")
+            missing.append((label, runs.status("prime", world)))
         else:
             steps, last = found[0] / 1000, found[0][-1] / 1000
             mean = np.maximum(found[1].mean(axis=0), floor)
             axes.plot(steps, mean, color=colour, ls=dash, lw=1.5, label=label)
         axes.plot(
             [last], [_papers_tail(world, column)], marker="D", ms=5, color=colour, mec="black",
-            mew=0.6, ls="", label="the paper's tail-20%, in the same colour",
+            mew=0.6, ls="", clip_on=False, zorder=3,
         )  # fmt: skip
     axes.set_yscale("log")
     axes.set_xlim(0, 1.03 * last)
     axes.set_ylim(floor / 2, 1)
     axes.axhline(floor, color=GREY, lw=0.8, ls=":", label="display floor")
     axes.set(title=world.capitalize(), xlabel="thousand steps")
-    say_missing(axes, missing)
+    return missing
 
 
 def _papers_tail(world: str, column: str) -> float:

@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+import zlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -65,8 +66,13 @@ class RunFolder:
 
 def open_run(path: Path) -> RunFolder | str:
     """A finished run, or in a word why there is none."""
-    if not (path / "config.json").exists():
-        return "not run"
+    try:
+        if not (path / "config.json").exists():
+            if path.exists() and not path.is_dir():
+                raise InputError(f"{path} is a file, not a run's folder")
+            return "not run"
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
     content, manifest = _json(path / "config.json"), {}
     if (path / "manifest.json").exists():
         manifest = _json(path / "manifest.json")
@@ -75,10 +81,12 @@ def open_run(path: Path) -> RunFolder | str:
     try:
         seeds, steps = [int(seed) for seed in content["seeds"]], int(manifest["steps"])
         known = content["method"], content["world"]["name"]
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{path} is not a run's folder: {error} is not as it should be") from error
-    if not seeds or not all(known):
-        raise InputError(f"{path} is not a run's folder: it names no seed, method or world")
+    except KeyError as error:
+        raise InputError(f"{path} is not a run's folder: it does not say {error}") from error
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{path} is not a run's folder: seeds, steps or world are none") from error
+    if not seeds or not all(known) or steps < 1:
+        raise InputError(f"{path} is not a run's folder: it names no seed, step, method or world")
     return RunFolder(path, content, steps)
 
 
@@ -86,16 +94,23 @@ def read_csv(folder: Path, name: str) -> Table:
     """A table, plain or gzipped, as columns of numbers; an empty cell is not a number."""
     path = folder / name
     packed = folder / f"{name}.gz"
+    if path.exists() and packed.exists():
+        raise InputError(f"{path} is there gzipped too: remove one of them")
     try:
         raw = path.read_bytes() if path.exists() else gzip.decompress(packed.read_bytes())
+        if not raw.endswith(b"\n"):
+            raise ValueError("the last row may lack digits")
         header, *rows = csv.reader(io.StringIO(raw.decode("utf-8")))
         columns = zip(*rows, strict=True)
         return {
             key: np.array([float(value or "nan") for value in column])
             for key, column in zip(header, columns, strict=True)
         }
-    except (OSError, EOFError, ValueError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path} is not the table a run writes: {reason}") from error
+    except (ValueError, csv.Error) as error:
+        reason = "a row is cut short, or is not numbers"
         raise InputError(f"{path} is not the table a run writes: {reason}") from error
 
 
@@ -116,7 +131,8 @@ def _json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path} cannot be read: {reason}") from error
     if not isinstance(content, dict):
         raise InputError(f"{path} is not what a run writes")
     return content

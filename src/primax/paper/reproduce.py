@@ -1,6 +1,9 @@
 """Running what is missing: what there is to do, what it should take, and doing it."""
 
+import os
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,19 +12,27 @@ from primax import folder as disk
 from primax import runs
 from primax.config import Config
 from primax.config_json import create, read_config
-from primax.errors import InputError
+from primax.errors import InputError, RunError
+from primax.paper.evidence import BROKEN, Runs
 from primax.paper.experiments import SCALES, Cell
-from primax.paper.folders import open_run
+from primax.stops import interrupts
 
 TO_RUN, FINISHED, HALFWAY, ABSENT = "to run", "finished", "to go on", "not available yet"
+MOST_JOBS = 4
+"""Cells side by side unless more are asked for: compiling takes up to a gigabyte each."""
+
+LISTEN_S = 0.2
+"""Seconds until a signal is answered."""
 
 # Measured on an H200: 15 seeds of PRIME take 226 s for 250,000 steps and one 52 s; 15 seeds of a
 # method with one head take 52 s. Between them time is linear in networks x seeds.
 GPU_S, GPU_EACH_S, GPU_COMPILE_S = 40.0, 1.2, 21.0
-# Measured on two cores under load, and rough: so many multiplications a second, a time for every
-# update besides, and for compiling with few and with many networks.
-CPU_WORK, CPU_UPDATE_S, CPU_COMPILE_S = 1.2e10, 5e-4, (20.0, 45.0)
-MANY = 3
+# Measured on two cores of an AMD EPYC at the scale `quick`, and rough elsewhere: so many
+# multiplications a second, a time for every update besides, and for compiling without PRIME and with.
+CPU_WORK, CPU_UPDATE_S, CPU_COMPILE_S = 1.5e10, 3e-4, (19.0, 34.0)
+CPU_REWARD = {"prime": 1.3, "disagreement": 2.3, "rnd": 1.0, "rnd_snapshot": 1.0, "task": 0.0}
+"""What a reward costs at an update, in critics; PRIME's as much again for each of its heads."""
+CPU_OTHER_REWARD = 0.4
 STEPS = 250_000
 
 
@@ -32,7 +43,26 @@ class Task:
     cell: Cell
     state: str
     seconds: float
-    """Predicted; 0 where nothing is to be done."""
+    """Predicted, on a core of its own or on the GPU; 0 where nothing is to be done."""
+    why: str = ""
+    """A broken folder cannot be used."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is something to be done."""
+        return self.state in (TO_RUN, HALFWAY)
+
+
+@dataclass(frozen=True)
+class Worker:
+    """Whom a cell's run tells of what it does."""
+
+    say: Callable[[str], None]
+    on_window: Callable[[Any], None]
+
+
+Watch = Callable[[Task], AbstractContextManager[Worker]]
+"""Entered when a task begins, left when it is through."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +83,11 @@ def open_home(path: Path, scale: str, runs_in: Path | None = None) -> Home:
     if scale not in SCALES:
         raise InputError(f"--scale takes {', '.join(SCALES)}, got {scale!r}")
     note = path / "scale"
-    if note.exists() and (before := note.read_text(encoding="utf-8").strip()) != scale:
+    try:
+        before = note.read_text(encoding="utf-8").strip() if note.exists() else scale
+    except (OSError, ValueError) as error:
+        raise InputError(f"{note} cannot be read: choose another --out") from error
+    if before != scale:
         raise InputError(f"{path} holds a reproduction at scale {before}: choose another --out")
     return Home(path, scale, runs_in or path / "runs")
 
@@ -69,33 +103,72 @@ def begin(home: Home) -> None:
 
 def plan(home: Home, cells: list[Cell], platform: str) -> list[Task]:
     """Where every cell stands."""
-    tasks = []
+    there, tasks = Runs.under(home.runs, home.scale), []
     for cell in cells:
-        state = _state(home, cell)
+        try:
+            state, why = _state(home, cell, there), there.broken.get(cell.name, "")
+        except InputError as error:
+            state, why = BROKEN, str(error)
         left = predict(cell, home.scale, platform) if state in (TO_RUN, HALFWAY) else 0.0
-        tasks.append(Task(cell, state, left))
+        tasks.append(Task(cell, state, left, why))
     return tasks
 
 
-def _state(home: Home, cell: Cell) -> str:
-    found = open_run(home.folder(cell))
+def _state(home: Home, cell: Cell, there: Runs) -> str:
+    found = there.run(cell.variant.name, cell.world)
     if not isinstance(found, str):
         return FINISHED
     if not cell.variant.is_available:
         return ABSENT
-    return HALFWAY if found == "unfinished" else TO_RUN
+    if found == "unfinished":
+        _check_same(home, cell)
+        return HALFWAY
+    return BROKEN if found == BROKEN else TO_RUN
+
+
+def _check_same(home: Home, cell: Cell) -> None:
+    """Refuses a folder of another configuration."""
+    folder = home.folder(cell)
+    if read_config(folder) != (cell.config(home.scale), cell.seeds(home.scale)):
+        raise InputError(
+            f"{folder} holds a run of other settings: move it, or choose another --out"
+        )
+
+
+def jobs(platform: str) -> int:
+    """How many cells to run side by side: on a CPU one for each core, for a small program cannot
+    keep two busy."""
+    if platform != "cpu":
+        return 1
+    own = getattr(os, "sched_getaffinity", None)
+    return min(MOST_JOBS, len(own(0)) if own else os.cpu_count() or 1)
+
+
+def in_order(tasks: list[Task]) -> list[Task]:
+    """PRIME first, whose programs gate off then finds compiled; then the longest, so that no core is
+    left alone with one at the end."""
+    return sorted(tasks, key=lambda task: (task.cell.variant.name != "prime", -task.seconds))
+
+
+def in_all(tasks: list[Task], num: int) -> float:
+    """Seconds, `num` tasks side by side, each begun when there is room."""
+    busy = [0.0] * num
+    for task in in_order(tasks):
+        busy[busy.index(min(busy))] += task.seconds
+    return max(busy)
 
 
 def predict(cell: Cell, scale: str, platform: str) -> float:
     """Seconds from the beginning, compiling included."""
     config, num_seeds = cell.config(scale), len(cell.seeds(scale))
-    networks = config.critics.heads + getattr(config.reward, "heads", 0)
-    share = config.total_steps / STEPS
+    heads, share = getattr(config.reward, "heads", 0), config.total_steps / STEPS
     if platform == "gpu":
+        networks = config.critics.heads + heads
         return GPU_COMPILE_S + share * (GPU_S + GPU_EACH_S * networks * num_seeds)
+    reward = CPU_REWARD.get(config.method, CPU_OTHER_REWARD) * (1 + heads)
     updates = num_seeds * config.total_steps / config.update_every
-    each = CPU_UPDATE_S + networks * _work(config) / CPU_WORK
-    return CPU_COMPILE_S[networks >= MANY] + updates * each
+    each = CPU_UPDATE_S + (config.critics.heads + reward) * _work(config) / CPU_WORK
+    return CPU_COMPILE_S[config.method == "prime"] + updates * each
 
 
 def _work(config: Config) -> float:
@@ -106,16 +179,43 @@ def _work(config: Config) -> float:
     return 5.0 * config.critics.batch * (convolutions + embedding)
 
 
-def work(
-    home: Home, task: Task, say: Callable[[str], None], on_window: Callable[[Any], None]
-) -> None:
-    """Begins a cell's run or takes it up; a folder of another configuration is refused."""
-    folder, cell = home.folder(task.cell), task.cell
-    wanted = cell.config(home.scale), cell.seeds(home.scale)
-    if not (folder / "config.json").exists():
-        create(folder, *wanted)
-    elif read_config(folder) != wanted:
-        raise InputError(
-            f"{folder} holds a run of other settings: move it, or choose another --out"
-        )
-    runs.proceed(folder, say, on_window)
+def work(home: Home, cell: Cell, worker: Worker, is_asked: runs.IsAsked) -> None:
+    """Begins a cell's run or takes it up."""
+    folder = home.folder(cell)
+    if (folder / "config.json").exists():
+        _check_same(home, cell)
+    else:
+        create(folder, cell.config(home.scale), cell.seeds(home.scale))
+    runs.proceed(folder, worker.say, worker.on_window, is_asked=is_asked)
+
+
+def work_all(home: Home, tasks: list[Task], num: int, watch: Watch, say: runs.Say) -> None:
+    """Runs tasks side by side. A signal, or the first to fail, stops the others too, at the end of
+    their windows and with a checkpoint.
+
+    In threads and not in processes: what kills this one leaves none behind.
+    """
+    failures: list[BaseException] = []
+    with interrupts() as is_told, ThreadPoolExecutor(num) as pool:
+
+        def is_asked() -> bool:
+            return is_told() or bool(failures)
+
+        def one(task: Task) -> None:
+            if is_asked():
+                return
+            try:
+                with watch(task) as worker:
+                    work(home, task.cell, worker, is_asked)
+            except BaseException as error:  # raised again below, where somebody hears it
+                failures.append(error)
+
+        left: set[Future[None]] = {pool.submit(one, task) for task in in_order(tasks)}
+        while left and not is_told():
+            left = wait(left, timeout=LISTEN_S).not_done
+        if left:
+            say("stopping when the windows under way are done, or what is compiling is compiled …")
+    if is_told():
+        raise RunError(f"stopped; the same command goes on from what is in {home.runs}")
+    if failures:
+        raise failures[0]

@@ -8,9 +8,11 @@ from primax import folder as disk
 from primax.errors import InputError
 from primax.paper import beside, comparisons, exact, numbers, scalars, scorecard, tables
 from primax.paper.claims import claims_sheet
-from primax.paper.evidence import Runs
+from primax.paper.evidence import BROKEN, LEFT_OUT, Runs
 from primax.paper.experiments import CELLS
 from primax.paper.figures import FIGURES
+from primax.paper.measures import rolling
+from primax.paper.references import average
 from primax.paper.sheet import ABSENT, Sheet
 
 TABLES: dict[str, Callable[[Runs], Sheet]] = {
@@ -33,6 +35,10 @@ CAPTIONS = {
     "figure3": "Figure 3. Magnitudes of the reward's parts, mean over seeds",
     "figureA": "Figure A. Readings, controls and other methods (not in the paper)",
 }
+LEFT_OUT_NOTE = (
+    f"`{LEFT_OUT}`: it stands beside the paper's own runs, and a small scale goes without; "
+    "`--only` with its name runs it."
+)
 
 
 def all_numbers(runs: Runs) -> list[scorecard.Number]:
@@ -61,20 +67,45 @@ def states(runs: Runs) -> Sheet:
             changes = ", ".join(runs.changes(variant.name, cell.world)) or "none"
             rows.append((name, f"{len(run.seeds)} seeds, {run.steps:,} steps", changes))
         else:
-            rows.append((name, run if variant.is_available else "not available yet", ABSENT))
+            why = runs.broken.get(name, "").replace(str(runs.folders.get(name)), name)
+            state = f"{run}: {why}" if why else run
+            rows.append((name, state if variant.is_available else "not available yet", ABSENT))
     columns = ("cell", "state", "settings other than its own at the paper's scale")
-    return Sheet("runs", "The runs behind these pages", columns, tuple(rows))
+    notes = (LEFT_OUT_NOTE,) if any(row[1] == LEFT_OUT for row in rows) else ()
+    return Sheet("runs", "The runs behind these pages", columns, tuple(rows), notes)
 
 
 def caveat(runs: Runs) -> tuple[str, ...]:
-    """What must stand above verdicts on runs that are not the paper's."""
-    other = [c.name for c in CELLS.values() if runs.changes(c.variant.name, c.world)]
-    if not other:
+    """What must stand above verdicts: runs that are not the paper's, mixed, or broken."""
+    said = []
+    if other := [c.name for c in CELLS.values() if runs.changes(c.variant.name, c.world)]:
+        not_papers = f"{len(other)} of these runs are not at the paper's settings"
+        said.append(
+            f"{not_papers} ([runs](runs.md) says which): "
+            "verdicts on them say nothing about the paper."
+        )
+    if mixed := runs.mixed():
+        said.append(
+            "Runs of one world differ in that world or in length, and do not compare: "
+            f"{', '.join(mixed)}."
+        )
+    if runs.broken:
+        said.append(f"Not used, for their folders are broken: {', '.join(runs.broken)}.")
+    return tuple(f"**{line}**" for line in said)
+
+
+def headline(runs: Runs) -> tuple[str, ...]:
+    """How far PRIME's curve on Maze rises above chance."""
+    run = runs.run("prime", "maze")
+    if isinstance(run, str):
         return ()
-    said = (
-        f"{len(other)} of these runs are not at the paper's settings ([runs](runs.md) says which)"
+    scores, chance = run.grid("episodes", "score"), average(runs, "maze", "random")
+    assert scores is not None
+    top = rolling(scores).mean(axis=0).max()
+    return (
+        f"PRIME on Maze: where its curve is highest, {top:.2f} of 20 episodes reach the goal (mean "
+        f"over {len(scores)} seeds); a random walker's chance is {chance:.4f} (exact).",
     )
-    return (f"**{said}: verdicts on them say nothing about the paper.**",)
 
 
 def write_all(runs: Runs, out: Path, say: Callable[[str], None]) -> None:
@@ -82,12 +113,16 @@ def write_all(runs: Runs, out: Path, say: Callable[[str], None]) -> None:
     try:
         (out / "tables").mkdir(parents=True, exist_ok=True)
         (out / "figures").mkdir(exist_ok=True)
+        for name, cell in CELLS.items():
+            if runs.run(cell.variant.name, cell.world) == BROKEN:
+                say(f"{name} is not used: {runs.broken[name]}")
         say("tables …")
         sheets = {name: make(runs) for name, make in TABLES.items()}
         say("scorecard and claims …")
         pages = {"scorecard": scorecard.sheet(all_numbers(runs)), "claims": claims_sheet(runs)}
         warned = caveat(runs)
         told = [*warned, *(line for page in pages.values() for line in page.above)]
+        told += headline(runs)
         pages = {name: replace(page, above=warned + page.above) for name, page in pages.items()}
         pages["runs"] = states(runs)
         for sheet in (*sheets.values(), *pages.values()):
@@ -98,6 +133,8 @@ def write_all(runs: Runs, out: Path, say: Callable[[str], None]) -> None:
         for name, draw in FIGURES.items():
             draw(runs, out / "figures" / name)
         disk.write_whole(out / "index.md", _index(sheets, told).encode())
+        for line in headline(runs):
+            say(line)
     except OSError as error:
         raise InputError(f"cannot write {out}: {error.strerror}") from error
 

@@ -1,0 +1,231 @@
+"""Folders that are broken, mixed up or not there: named, marked, and the rest is used."""
+
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_paper_case import write_run
+from test_paper_reproduce import own_cache, primax, refused  # noqa: F401
+
+from primax.config_json import as_json
+from primax.paper import reproduce
+from primax.paper.evidence import BROKEN, LEFT_OUT, NOT_RUN, Runs
+from primax.paper.experiments import CELLS
+from primax.paper.tables import table1
+from primax.paper.write import caveat, states
+
+CELL = CELLS["task_maze"]
+
+
+def made(home: Path, name: str, holds: str = "") -> Path:
+    """A folder of a cell's name, that holds a run of it or of another cell."""
+    return write_run(home / name, CELLS[holds or name], np.ones((2, 40)))
+
+
+def cut(name: str, size: int) -> Callable[[Path], object]:
+    """The last bytes of a file are gone; of few, no number is missing, only digits."""
+    return lambda folder: (folder / name).write_bytes((folder / name).read_bytes()[:-size])
+
+
+def told(name: str, change: Callable[[dict], object]) -> Callable[[Path], object]:
+    """A JSON file says something else."""
+
+    def do(folder: Path) -> None:
+        content = json.loads((folder / name).read_text())
+        change(content)
+        (folder / name).write_text(json.dumps(content))
+
+    return do
+
+
+def text(name: str, content: bytes) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).write_bytes(content)
+
+
+def packed(is_both: bool, size: int | None = None) -> Callable[[Path], object]:
+    """The episodes gzipped, perhaps cut short, perhaps beside the plain ones."""
+
+    def do(folder: Path) -> None:
+        plain = folder / "episodes.csv"
+        (folder / "episodes.csv.gz").write_bytes(gzip.compress(plain.read_bytes())[:size])
+        if not is_both:
+            plain.unlink()
+
+    return do
+
+
+def without_a_window(folder: Path) -> None:
+    table = folder / "windows.csv"
+    table.write_text("".join(table.read_text().splitlines(keepends=True)[:-2]))  # of two seeds
+
+
+def renamed(folder: Path) -> None:
+    table = folder / "episodes.csv"
+    table.write_text(table.read_text().replace("score", "skore"))
+
+
+def without_a_seed(folder: Path) -> None:
+    table = folder / "episodes.csv"
+    rows = table.read_text().splitlines(keepends=True)
+    table.write_text("".join(row for row in rows if not row.startswith("1,")))
+
+
+def a_file(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.write_text("not a folder")
+
+
+DAMAGE = {
+    "a number cut short": (cut("episodes.csv", 3), "a row is cut short"),
+    "a row cut short": (cut("episodes.csv", 8), "a row is cut short"),
+    "the last window gone": (without_a_window, "does not tell of every step"),
+    "gzip cut short": (packed(False, 60), "is not the table a run writes"),
+    "gzip spoilt": (text("windows.csv", b"\0\xff"), "is not numbers"),
+    "plain and gzipped": (packed(True), "gzipped too: remove one"),
+    "an empty table": (text("episodes.csv", b""), "is not numbers"),
+    "a seed gone": (without_a_seed, "is not whole"),
+    "a column gone": (renamed, "has no column score"),
+    "a table gone": (lambda f: (f / "windows.csv").unlink(), "No such file"),
+    "a folder for a table": (
+        lambda f: ((f / "windows.csv").unlink(), (f / "windows.csv").mkdir()),
+        "Is a directory",
+    ),
+    "half a config": (text("config.json", b"{"), "config.json cannot be read"),
+    "a list for a manifest": (text("manifest.json", b"[1]"), "is not what a run writes"),
+    "words for steps": (told("manifest.json", lambda c: c.update(steps="many")), "are none"),
+    "no world": (told("config.json", lambda c: c.pop("world")), "does not say 'world'"),
+    "no horizon": (told("config.json", lambda c: c["world"].pop("horizon")), "world.horizon"),
+    "no map": (told("config.json", lambda c: c["world"].update(layout="?")), "cannot be built"),
+    "words for a number": (told("config.json", lambda c: c["critics"].update(gamma="x")), "gamma"),
+    "a seed too many": (told("config.json", lambda c: c.update(seeds=[0, 20])), "has seed 20"),
+    "a file": (a_file, "is a file"),
+}
+
+
+@pytest.mark.parametrize(("damage", "said"), DAMAGE.values(), ids=DAMAGE)
+def test_a_broken_folder_is_named_and_marked(tmp_path, damage, said):
+    damage(made(tmp_path, "task_maze"))
+    made(tmp_path, "rnd_maze")
+    runs = Runs.under(tmp_path)
+    assert runs.run("task", "maze") == BROKEN and said in runs.broken["task_maze"]
+    assert str(tmp_path / "task_maze") in runs.broken["task_maze"]
+    (row,) = (row for row in states(runs).rows if row[0] == "task_maze")
+    assert row[1].startswith("broken: task_maze") and str(tmp_path) not in row[1]
+    assert "broken: task_maze" in caveat(runs)[-1]
+    shown = {row[0]: row for row in table1(runs).rows}
+    assert "(broken)" in shown["Ext-DQN"] and "1.00 ± 0.00" in shown["RND"]
+
+
+@pytest.mark.parametrize(
+    ("name", "holds", "said"),
+    [
+        ("task_maze", "rnd_maze", "holds a run of rnd in maze"),
+        ("task_maze", "task_butterflies", "holds a run of task in butterflies"),
+        ("prime_no_gate_maze", "prime_maze", "lacks the settings that make a run prime_no_gate"),
+        ("prime_maze", "prime_no_gate_maze", "has the settings of prime_no_gate"),
+        ("prime_k1_statistics_maze", "prime_k1_maze", "has the settings of prime_k1"),
+        ("prime_k1_maze", "prime_k1_statistics_maze", "lacks the settings"),
+    ],
+)
+def test_a_run_of_another_cell_is_not_taken_for_this_one(tmp_path, name, holds, said):
+    made(tmp_path, name, holds)
+    runs, cell = Runs.under(tmp_path), CELLS[name]
+    assert runs.run(cell.variant.name, cell.world) == BROKEN and said in runs.broken[name]
+
+
+@pytest.mark.parametrize("scale", ["smoke", "quick", "paper"])
+def test_every_cells_own_settings_pass_at_every_scale(tmp_path, scale):
+    for name, cell in CELLS.items():
+        folder = made(tmp_path, name)
+        own = as_json(cell.config(scale), (0, 1))
+        (folder / "config.json").write_text(json.dumps(own))
+    runs = Runs.under(tmp_path)
+    assert [n for n, c in CELLS.items() if runs.run(c.variant.name, c.world) == BROKEN] == []
+
+
+def test_worlds_that_differ_are_named(tmp_path):
+    made(tmp_path, "task_maze")
+    told("config.json", lambda c: c["world"].update(size=6))(made(tmp_path, "rnd_maze"))
+    runs = Runs.under(tmp_path)
+    assert runs.mixed() == ["task_maze (world.size 10)"]  # RND comes first
+    assert any("do not compare" in line and "task_maze" in line for line in caveat(runs))
+
+
+def test_what_a_scale_goes_without_is_not_missing(tmp_path):
+    made(tmp_path, "moss_maze")
+    runs = Runs.under(tmp_path, "quick")
+    assert runs.run("moss", "butterflies") == LEFT_OUT and runs.run("task", "maze") == NOT_RUN
+    assert not isinstance(runs.run("moss", "maze"), str), "what is there is shown all the same"
+    assert any("--only" in note for note in states(runs).notes)
+    assert Runs.under(tmp_path, "smoke").run("moss", "butterflies") == NOT_RUN
+
+
+def test_an_empty_folder_and_none_are_not_run(tmp_path):
+    (tmp_path / "task_maze").mkdir()
+    runs = Runs.under(tmp_path)
+    assert runs.run("task", "maze") == runs.run("rnd", "maze") == NOT_RUN and not runs.broken
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_folder_that_may_not_be_read_is_named(tmp_path):
+    folder = made(tmp_path, "task_maze")
+    folder.chmod(0)
+    assert Runs.under(tmp_path).run("task", "maze") == BROKEN
+    folder.chmod(0o700)
+
+
+# --- through the command line ------------------------------------------------------------------
+
+
+def test_the_rest_is_run_and_shown_and_the_status_tells(capsys, tmp_path, monkeypatch):
+    """One folder broken, one of another configuration, one to run; no learning here."""
+    run: list[str] = []
+    monkeypatch.setattr(reproduce.runs, "proceed", lambda folder, *_, **__: run.append(folder.name))
+    monkeypatch.setattr("primax.cli.reproduce.write_all", lambda runs, out, say: say("pages"))
+    text("config.json", b"{")(made(tmp_path / "runs", "task_maze"))
+    (made(tmp_path / "runs", "rnd_maze") / "manifest.json").unlink()
+    args = ("reproduce", "--out", tmp_path, *(f"--only={n}_maze" for n in ("task", "rnd", "smirl")))
+    assert primax(capsys, *args, "--plan").count("broken") == 2
+    said = refused(capsys, *args, status=1)
+    assert "rnd_maze, task_maze" in said and "other settings" in said and run == ["smirl_maze"]
+
+
+@pytest.mark.parametrize("kind", ["file", "under a file", "scale is a folder"])
+def test_a_place_that_cannot_be_written_is_refused_in_one_line(capsys, tmp_path, kind):
+    place = tmp_path / "file"
+    if kind == "scale is a folder":
+        (place / "scale").mkdir(parents=True)
+    else:
+        place.write_text("")
+    out = place / "below" if kind == "under a file" else place
+    said = refused(capsys, "reproduce", "--only", "task_maze", "--out", out)
+    assert str(place) in said and ("cannot write" in said or "choose another --out" in said)
+
+
+FULL = """
+mount -t tmpfs -o size=400k tmpfs {place} || exit 99
+{python} -m primax reproduce --no-run --runs {runs} --out {place}/out; echo "status $?"
+ls {place}/out/*/* {place}/out | grep part
+"""
+
+
+@pytest.mark.slow
+def test_a_disk_that_is_really_full_is_said_in_one_line(tmp_path):
+    """Room for the tables and not for the figures."""
+    (tmp_path / "tiny").mkdir()
+    made(tmp_path / "runs", "task_maze")
+    names = {"place": tmp_path / "tiny", "runs": tmp_path / "runs", "python": sys.executable}
+    unshare = shutil.which("unshare") or pytest.skip("needs unshare(1), to mount a small disk")
+    command = [unshare, "-rm", "sh", "-c", FULL.format(**names)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode == 99:
+        pytest.skip(f"may not mount a small disk: {done.stderr.strip()}")
+    assert "status 2" in done.stdout and done.stderr.count("\n") == 1
+    assert "cannot write" in done.stderr and "No space left on device" in done.stderr
