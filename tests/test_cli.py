@@ -100,7 +100,12 @@ def test_train_writes_tables_anyone_can_read(capsys, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("method", "world"), [("task", "butterflies"), ("none", "maze"), ("random", "two_wings")]
+    ("method", "world"),
+    [
+        ("task", "butterflies"),
+        ("none", "maze"),
+        pytest.param("random", "two_wings", marks=pytest.mark.slow),
+    ],
 )
 def test_plain_methods_train_in_every_world(capsys, method, world):
     """The others go through the whole learner in test_reward_methods.py and test_resume.py."""

@@ -108,7 +108,7 @@ def test_a_trunk_takes_the_plain_way_where_it_must(monkeypatch):
     net, planes, _ = case(16)
     patches = nets.see(planes)
     assert net._fits(patches) == ON_GPU
-    monkeypatch.setattr(kernels, "works", lambda: True)
+    monkeypatch.setattr(kernels, "works", lambda *sizes: True)
     assert net._fits(patches)
     for change in ({"kernels": False}, {"precision": "highest"}):
         assert not replace(net, config=replace(SMALL, **change))._fits(patches)
@@ -128,7 +128,8 @@ def test_kernels_that_compile_are_taken_even_when_asked_in_a_trace(asked_anew, m
     if not ON_GPU:
         monkeypatch.setattr(kernels, "trunk", partial(kernels.trunk, interpret=True))
     answers = []
-    jax.eval_shape(lambda x: answers.append(kernels.works()) or x, jnp.ones(3))
+    sizes = (ROWS, COLS, PLANES, (8, 16, 16))
+    jax.eval_shape(lambda x: answers.append(kernels.works(*sizes)) or x, jnp.ones(3))
     assert answers == [True]
 
 

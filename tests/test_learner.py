@@ -166,6 +166,7 @@ def test_epsilon_is_linear_then_flat():
     np.testing.assert_allclose(learner.epsilon(clock), [1.0, 0.52519, 0.05, 0.05], atol=1e-4)
 
 
+@pytest.mark.slow
 def test_random_through_the_pipeline_scores_what_the_world_says():
     settings = {"steps": "10_000", "world.size": "10", "replay": "2_000", "recent": "50"}
     result = train("random", "butterflies", seeds=20, preset="smoke", settings=settings)

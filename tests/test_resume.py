@@ -104,6 +104,7 @@ def test_twenty_more_kills_change_no_byte(environment, whole, tmp_path, seed):
     assert_survives(environment, whole, tmp_path / "run", kills=5, seed=seed)
 
 
+@pytest.mark.slow
 def test_kills_change_no_byte_of_prime(environment, tmp_path):
     primax(environment, "train", *PRIME, "--out", tmp_path / "whole")
     assert_survives(environment, tmp_path / "whole", tmp_path / "run", 2, seed=0, args=PRIME)

@@ -20,7 +20,7 @@ class NetConfig:
     activation: str = "linear"
     """Of the embedding: `linear` (the paper's text taken literally) or `relu`."""
     precision: str = "default"
-    """`default` (float32; matrix products in TF32 on a GPU), `highest` (float32), or `bfloat16`."""
+    """`default` (float32; on a GPU factors of products in TF32 or float16), `highest` (float32), or `bfloat16`."""
     kernels: bool = True
     """Whether the trunk runs as kernels of its own where it can: on a GPU, not at `highest`."""
 

@@ -59,18 +59,29 @@ def fits(rows: int, cols: int, widths: tuple[int, ...]) -> bool:
 
 
 @cache
-def works() -> bool:
-    """Whether the kernels compile for this machine's device; tried once a process."""
+def works(
+    rows: int = 10,
+    cols: int = 10,
+    channels: int = 4,
+    widths: tuple[int, ...] = (16, 32, 64),
+    dtype: str = "float16",
+) -> bool:
+    """Whether the kernels compile for this machine's device at these sizes; tried once a process."""
     if jax.default_backend() != "gpu":
         return False
+    first, second, embedding = widths
+    shapes = [(9 * channels, first), (first,), (9 * first, second), (second,)]
+    shapes.append((rows * cols * second, embedding))
+    params = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes]
 
-    def loss(embed: Float[Array, "cells embedding"]) -> Float[Array, ""]:
-        first, second = ((jnp.ones((n, 16)), jnp.ones(16)) for n in (9 * 4, 9 * 16))
-        return jnp.sum(trunk(jnp.ones((BLOCK, 4, 4, 4)), first, second, embed, "float16"))
+    def loss(params: list) -> Float[Array, ""]:
+        weight1, bias1, weight2, bias2, embed = params
+        planes = jnp.ones((BLOCK, rows, cols, channels))
+        return jnp.sum(trunk(planes, (weight1, bias1), (weight2, bias2), embed, dtype))
 
     try:
         # Compiled and not run: this may be asked while something else is being traced.
-        jax.jit(jax.grad(loss)).lower(jax.ShapeDtypeStruct((256, 16), jnp.float32)).compile()
+        jax.jit(jax.grad(loss)).lower(params).compile()
         return True
     except Exception as error:  # whatever it is, there is another way
         reason = f"{type(error).__name__}: {str(error).splitlines()[0]}"

@@ -2,7 +2,8 @@
 
 Everything here is written for one network; an ensemble is a `vmap` over leading axes of the
 parameters. Convolutions are patches and one matrix product: `lax.conv` under vmap is several times
-slower, and the patches of the observation are shared by every network that sees it.
+slower, and the patches of the observation are shared by every network that sees it. On a GPU the
+trunk runs as kernels of its own where it can.
 """
 
 from collections.abc import Callable
@@ -47,10 +48,17 @@ class Trunk(eqx.Module):
         return jax.nn.relu(x) if self.config.activation == "relu" else x
 
     def _fits(self, patches: Float[Array, "batch rows cols nine_c"]) -> bool:
-        config = self.config
+        config, (rows, cols, nine_c) = self.config, patches.shape[1:]
         widths = (config.first_channels, config.second_channels, self.embed.bias.shape[-1])
         is_wanted = config.kernels and config.precision != "highest"
-        return is_wanted and kernels.fits(*patches.shape[1:3], widths) and kernels.works()
+        if not is_wanted or not kernels.fits(rows, cols, widths):
+            return False
+        return kernels.works(rows, cols, nine_c // 9, widths, self._factors)
+
+    @property
+    def _factors(self) -> str:
+        """What the kernels round factors to: float16 is as fine as TF32, and half the memory."""
+        return "float16" if self.config.precision == "default" else self.config.dtype
 
     def _by_kernels(
         self, patches: Float[Array, "batch rows cols nine_c"]
@@ -58,9 +66,7 @@ class Trunk(eqx.Module):
         middle = jnp.split(patches, 9, axis=-1)[4]
         first = self.first.weight, self.first.bias
         second = self.second.weight, self.second.bias
-        # As fine as TF32, at half the memory and twice the speed; the kernels mind its range.
-        dtype = "float16" if self.config.precision == "default" else self.config.dtype
-        return kernels.trunk(middle, first, second, self.embed.weight, dtype)
+        return kernels.trunk(middle, first, second, self.embed.weight, self._factors)
 
     def _by_products(
         self, patches: Float[Array, "batch rows cols nine_c"]
@@ -132,16 +138,16 @@ def chosen(
     return jnp.sum(jnp.where(jnp.broadcast_to(is_it, x.shape), x, 0.0), axis=1)
 
 
-def sweep(
-    function: Callable[[Shaped[Array, "batch c rows cols"]], Any],
-    planes: Shaped[Array, "n c rows cols"],
-    at_once: int = 512,
-) -> Any:
-    """`function` of many observations, some at a time: what it needs in between stays small."""
-    num = planes.shape[0]
-    at_once = min(num, at_once)
-    filled = jnp.pad(planes, ((0, -num % at_once), (0, 0), (0, 0), (0, 0)))
-    done = jax.lax.map(function, filled.reshape(-1, at_once, *planes.shape[1:]))
+def sweep(function: Callable[[Any], Any], rows: Any, at_once: int = 512) -> Any:
+    """`function` of many rows, some at a time: what it needs in between stays small."""
+    num = jax.tree.leaves(rows)[0].shape[0]
+    at_once = max(1, min(num, at_once))
+
+    def parted(x: Shaped[Array, "n *rest"]) -> Shaped[Array, "parts some *rest"]:
+        filled = jnp.pad(x, ((0, -num % at_once), *[(0, 0)] * (x.ndim - 1)))
+        return filled.reshape(-1, at_once, *x.shape[1:])
+
+    done = jax.lax.map(function, jax.tree.map(parted, rows))
     return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:num], done)
 
 

@@ -211,7 +211,7 @@ def work_all(home: Home, tasks: list[Task], num: int, watch: Watch, say: runs.Sa
                 failures.append(error)
 
         left: set[Future[None]] = {pool.submit(one, task) for task in in_order(tasks)}
-        while left and not is_told():
+        while left and not is_asked():
             left = wait(left, timeout=LISTEN_S).not_done
         if left:
             say("stopping when the windows under way are done, or what is compiling is compiled …")

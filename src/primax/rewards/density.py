@@ -43,13 +43,13 @@ def log_density(
     density: Density,
     obs: UInt8[Array, "*n c rows cols"],
     prior: float = 0.0,
-    planes: tuple[int, ...] = (),
+    planes: tuple[int, ...] | None = None,
 ) -> Float[Array, "*n"]:
     """log p of observations, in nats, under what was seen before them; of the named planes, or all."""
     chance, x = theta(density, prior), obs.astype(jnp.float32)
     cells = x * jnp.log(chance) + (1.0 - x) * jnp.log1p(-chance)
     sums = jnp.sum(cells, axis=(-2, -1))
-    return jnp.sum(sums[..., jnp.array(planes)] if planes else sums, axis=-1)
+    return jnp.sum(sums if planes is None else sums[..., jnp.array(planes)], axis=-1)
 
 
 def entropy(density: Density) -> Float[Array, "*n"]:

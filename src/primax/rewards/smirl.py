@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, UInt8
 
-from primax.errors import check_choice, check_range
+from primax.errors import InputError, check_choice, check_range
 from primax.replay import Batch
 from primax.rewards import density, normaliser
 from primax.rewards.base import Metrics, Reward, Spec, Step
@@ -84,7 +84,10 @@ class Smirl(Reward[SmirlState]):
         left_out = (
             () if self.config.agent else [i for i, name in enumerate(names) if name == "agent"]
         )
-        return tuple(i for i in every if i not in left_out)
+        counted = tuple(i for i in every if i not in left_out)
+        if not counted:
+            raise InputError("this world shows the agent alone: SMIRL needs reward.agent=true")
+        return counted
 
     @property
     def view_planes(self) -> tuple[int, int, int]:

@@ -8,13 +8,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree, UInt8
 
+from primax import nets
 from primax.errors import InputError
 from primax.replay import Batch
 from primax.rewards.base import Metrics, Recent, Reward, Spec, Step
 from primax.rewards.disagreement import Disagreement, DisagreementConfig
 from primax.rewards.rnd import Rnd, RndConfig
-
-ROWS_AT_ONCE = 500
 
 
 class SnapshotState(eqx.Module):
@@ -65,9 +64,7 @@ class Snapshot(Reward[SnapshotState]):
         return SnapshotState(live, live), said | {"reward_jump": jump}
 
     def _scores(self, state: Any, rows: Batch) -> Float[Array, " rows"]:
-        """Of many rows, some at a time: what the networks need in between stays small."""
-        one = lambda row: self.inner.score(state, jax.tree.map(lambda x: x[None], row))[0]  # noqa: E731
-        return jax.lax.map(one, rows, batch_size=ROWS_AT_ONCE)
+        return nets.sweep(lambda some: self.inner.score(state, some), rows)
 
     def score(self, state: SnapshotState, batch: Batch) -> Float[Array, " batch"]:
         return self.inner.score(state.frozen, batch)
