@@ -38,7 +38,7 @@ def plain(net: nets.Trunk, planes):
     return replace(net, config=replace(net.config, kernels=False))(nets.see(planes))
 
 
-def close(found, wanted, **how):
+def assert_close(found, wanted, **how):
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, **how), found, wanted)
 
 
@@ -55,13 +55,13 @@ def test_networks_and_their_gradients():
         return replace(grads, config=SMALL), out
 
     found, wanted = both(by_kernels), both(plain)
-    close(found, wanted, **EXACT)
+    assert_close(found, wanted, **EXACT)
     assert all(np.any(np.asarray(leaf)) for leaf in jax.tree.leaves(found))
 
 
 def test_one_observation():
     net, planes, _ = case(1)
-    close(jax.jit(by_kernels)(net, planes), plain(net, planes), **EXACT)
+    assert_close(jax.jit(by_kernels)(net, planes), plain(net, planes), **EXACT)
 
 
 def test_float16_is_as_fine_as_tf32():

@@ -38,12 +38,12 @@ def trunk(
     interpret: bool = False,
 ) -> Float[Array, "batch embedding"]:
     """Two 3x3 convolutions with ReLU, flattened, times `embed`."""
-    bands = [_band(_kernel(weight)) for weight, _ in (first, second)]
+    bands = [_band(_taps(weight)) for weight, _ in (first, second)]
     biases = [jnp.tile(bias, 2) for _, bias in (first, second)]
     batch, _, _, channels = planes.shape
     block = min(BLOCK, max(16, _power(batch)))
-    channels = bands[0].shape[1] // 4 - channels
-    x = jnp.pad(planes, ((0, -batch % block), (1, 1), (1, 1), (0, channels)))
+    missing = bands[0].shape[1] // 4 - channels
+    x = jnp.pad(planes, ((0, -batch % block), (1, 1), (1, 1), (0, missing)))
     x = x.astype(dtype).reshape(-1, block, x.shape[1], x.shape[2] * x.shape[3])
     pairs = embed.reshape(-1, bands[1].shape[2], embed.shape[1])
     run = partial(_trunk, interpret)
@@ -94,25 +94,25 @@ def _power(size: int) -> int:
     return 1 << (size - 1).bit_length()
 
 
-def _kernel(weight: Float[Array, "nine_c d"]) -> Float[Array, "3 3 c d"]:
+def _taps(weight: Float[Array, "nine_c d"]) -> Float[Array, "3 3 c d"]:
     """Taps of a layer on 3x3 patches; channels filled up with zeros to a power of two."""
     taps = weight.reshape(3, 3, -1, weight.shape[1])
     channels = max(4, _power(taps.shape[2]))
     return jnp.pad(taps, ((0, 0), (0, 0), (0, channels - taps.shape[2]), (0, 0)))
 
 
-def _band(kernel: Float[Array, "3 3 c d"]) -> Band:
-    """A kernel as it acts on four columns to give two: a matrix for each of three rows."""
+def _band(taps: Float[Array, "3 3 c d"]) -> Band:
+    """Taps as they act on four columns to give two: a matrix for each of three rows."""
     pads = [((0, 0), (left, 1 - left), (0, 0), (0, 0)) for left in (0, 1)]
-    both = jnp.stack([jnp.pad(kernel, pad) for pad in pads], axis=3)
-    return both.reshape(3, 4 * kernel.shape[2], -1)
+    both = jnp.stack([jnp.pad(taps, pad) for pad in pads], axis=3)
+    return both.reshape(3, 4 * taps.shape[2], -1)
 
 
 def _turned(band: Band) -> Band:
     """The band of the convolution that carries gradients back."""
     four, two = band.shape[1:]
-    kernel = band.reshape(3, 4, four // 4, 2, two // 2)[:, :3, :, 0]
-    return _band(jnp.swapaxes(kernel[::-1, ::-1], 2, 3))
+    taps = band.reshape(3, 4, four // 4, 2, two // 2)[:, :3, :, 0]
+    return _band(jnp.swapaxes(taps[::-1, ::-1], 2, 3))
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
@@ -127,11 +127,11 @@ def _forward(interpret: bool, x: Padded, band1: Band, bias1, band2: Band, bias2,
     return jnp.sum(parts, axis=0), (x, hidden, kept, band2, pairs)
 
 
-def _backward(interpret: bool, saved: tuple, out: Float[Array, "block embedding"]):
+def _backward(interpret: bool, saved: tuple, d_out: Float[Array, "block embedding"]):
     """Scaled by a power of two on the way: float16 is as fine as TF32 but not as wide."""
     x, hidden, kept, band2, pairs = saved
-    power = -jnp.frexp(jnp.max(jnp.abs(out)))[1]
-    scaled = jnp.ldexp(out, power).astype(x.dtype)
+    power = -jnp.frexp(jnp.max(jnp.abs(d_out)))[1]
+    scaled = jnp.ldexp(d_out, power).astype(x.dtype)
     d_pairs, d_kept, d_band2, d_bias2 = _second_back(interpret, hidden, kept, pairs, scaled)
     d_band1, d_bias1 = _first_back(interpret, x, hidden, d_kept, _turned(band2))
     grads = [jnp.sum(part, axis=0) for part in (d_band1, d_bias1, d_band2, d_bias2)]
