@@ -17,15 +17,15 @@ ON_GPU = jax.default_backend() == "gpu"
 EXACT = {"rtol": 2e-5, "atol": 2e-5}
 
 
-def case(batch: int, config: NetConfig = SMALL, seed: int = 0, num: tuple[int, ...] = ()):
+def case(batch: int, num: tuple[int, ...] = (), planes: int = PLANES):
     """A trunk, or several, with observations and weights for what it says of them."""
-    k_net, k_see, k_weigh = jax.random.split(jax.random.key(seed), 3)
-    make = lambda key: nets.with_trunk(key, (PLANES, ROWS, COLS), config)[0]  # noqa: E731
+    k_net, k_see, k_weigh = jax.random.split(jax.random.key(0), 3)
+    make = lambda key: nets.with_trunk(key, (planes, ROWS, COLS), SMALL)[0]  # noqa: E731
     for _ in num:
         make = jax.vmap(make)
     net = make(jax.random.split(k_net, num) if num else k_net)
-    planes = jax.random.bernoulli(k_see, 0.3, (batch, PLANES, ROWS, COLS))
-    return net, planes, jax.random.normal(k_weigh, (batch, config.embedding))
+    seen = jax.random.bernoulli(k_see, 0.3, (batch, planes, ROWS, COLS))
+    return net, seen, jax.random.normal(k_weigh, (batch, SMALL.embedding))
 
 
 def by_kernels(net: nets.Trunk, planes, dtype="float32"):
@@ -42,9 +42,10 @@ def assert_close(found, wanted, **how):
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, **how), found, wanted)
 
 
-def test_networks_and_their_gradients():
+@pytest.mark.parametrize("num_planes", [3, 4], ids=["filled up", "four columns a tile"])
+def test_networks_and_their_gradients(num_planes):
     """Two networks on a minibatch that fills one block and a part of another."""
-    net, planes, weight = case(70, num=(2,))
+    net, planes, weight = case(70, num=(2,), planes=num_planes)
 
     def both(say):
         def loss(net):
@@ -56,6 +57,8 @@ def test_networks_and_their_gradients():
 
     found, wanted = both(by_kernels), both(plain)
     assert_close(found, wanted, **EXACT)
+    alone = jax.jit(jax.vmap(lambda net: by_kernels(net, planes)))(net)
+    assert_close(alone, wanted[1], **EXACT)
     assert all(np.any(np.asarray(leaf)) for leaf in jax.tree.leaves(found))
 
 

@@ -1,10 +1,10 @@
-"""The trunk as four GPU kernels: `nets.Trunk` with its gradient, and little traffic to memory.
+"""The trunk as three GPU kernels: `nets.Trunk` with its gradient, and little traffic to memory.
 
 A program holds one network and a block of the minibatch, and walks down two columns of the grid.
 Two cells see four columns, so a 3x3 convolution is three products of a window of four columns
-with a band that holds the kernel twice, one for each row it reaches. With the minibatch's axis
-inside the rows every window is a plain tile; with a border of zeros around the grid no tile needs a
-mask. The second convolution is multiplied by its part of the embedding while still in registers.
+with a band that holds the taps twice, one for each row it reaches. With the minibatch's axis inside
+the rows every window is a plain tile. Both convolutions and the embedding are done in one pass:
+what lies between them stays in registers, and goes to memory only where a gradient will need it.
 
 Factors of products are rounded to `dtype`; sums, parameters and their gradients are float32.
 Observations are data: they have no gradient.
@@ -17,44 +17,45 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax.experimental import pallas as pl
-from jaxtyping import Array, Float, Shaped
+from jaxtyping import Array, Float, Int, Shaped
 
 BLOCK = 64
 """Rows of the minibatch a program holds."""
-STRIPS = 2
+STRIPS = {"forward": 1, "second_back": 2, "first_back": 2}
 """Programs that share two columns of the grid."""
-Padded = Shaped[Array, "_ _ _"]
-"""[rows and two, block, (columns and two) times channels], zero at the border."""
-Band = Shaped[Array, "3 _ _"]
-"""[rows a kernel reaches, four columns times channels, two columns times channels]."""
+STAGES = {"forward": 3, "second_back": 2, "first_back": 3}
+"""How far loads run ahead; measured, as all of these are."""
+Windows = Shaped[Array, "_ _ _ _"]
+"""[rows, pairs, block, lanes]: for two cells of a row, the columns that matter to them, with their
+channels; zeros beyond the grid and where lanes are left over."""
+Layer = tuple[Float[Array, "_ _"], Float[Array, " _"]]
+"""Taps of a 3x3 convolution (row, column and channel they reach), and its bias."""
 
 
 def trunk(
     planes: Float[Array, "batch rows cols c"],
-    first: tuple[Float[Array, "nine_c d"], Float[Array, " d"]],
-    second: tuple[Float[Array, "nine_d e"], Float[Array, " e"]],
+    first: Layer,
+    second: Layer,
     embed: Float[Array, "cells_e embedding"],
     dtype: Any,
     interpret: bool = False,
 ) -> Float[Array, "batch embedding"]:
     """Two 3x3 convolutions with ReLU, flattened, times `embed`."""
-    bands = [_band(_taps(weight)) for weight, _ in (first, second)]
-    biases = [jnp.tile(bias, 2) for _, bias in (first, second)]
-    batch, _, _, channels = planes.shape
+    batch, rows, cols, channels = planes.shape
     block = min(BLOCK, max(16, _power(batch)))
-    missing = bands[0].shape[1] // 4 - channels
-    x = jnp.pad(planes, ((0, -batch % block), (1, 1), (1, 1), (0, missing)))
-    x = x.astype(dtype).reshape(-1, block, x.shape[1], x.shape[2] * x.shape[3])
-    pairs = embed.reshape(-1, bands[1].shape[2], embed.shape[1])
-    run = partial(_trunk, interpret)
-    some = jax.vmap(run, in_axes=(0, *[None] * 5))
-    out = some(jnp.swapaxes(x, 1, 2), bands[0], biases[0], bands[1], biases[1], pairs)
+    x = jnp.pad(planes.astype(dtype), ((0, -batch % block), (2, 2), (2, 2), (0, 0)))
+    x = x.reshape(-1, block, rows + 4, (cols + 4) * channels)
+    six = [x[..., i * channels : (i + 6) * channels] for i in range(0, cols, 2)]
+    filled = max(16, _power(6 * channels)) - 6 * channels
+    windows = jnp.pad(jnp.stack(six, axis=3), (*[(0, 0)] * 4, (0, filled)))
+    some = jax.vmap(partial(_trunk, interpret), in_axes=(0, None, None, None))
+    out = some(jnp.moveaxis(windows, 1, 3), first, second, embed)
     return out.reshape(-1, embed.shape[1])[:batch]
 
 
 def fits(rows: int, cols: int, widths: tuple[int, ...]) -> bool:
     """Whether the kernels can take a grid of this size and layers so wide."""
-    is_even = cols % 2 == 0 and rows % STRIPS == 0
+    is_even = cols % 2 == 0 and not any(rows % strips for strips in STRIPS.values())
     return is_even and widths[-1] >= 16 and all(w >= 8 and w == _power(w) for w in widths)
 
 
@@ -94,95 +95,235 @@ def _power(size: int) -> int:
     return 1 << (size - 1).bit_length()
 
 
-def _taps(weight: Float[Array, "nine_c d"]) -> Float[Array, "3 3 c d"]:
-    """Taps of a layer on 3x3 patches; channels filled up with zeros to a power of two."""
-    taps = weight.reshape(3, 3, -1, weight.shape[1])
-    channels = max(4, _power(taps.shape[2]))
-    return jnp.pad(taps, ((0, 0), (0, 0), (0, channels - taps.shape[2]), (0, 0)))
+class _Sizes:
+    """What the kernels need to know of a trunk."""
 
+    def __init__(self, x: Windows, first: Layer, second: Layer, embed: Any):
+        self.rows, self.pairs, self.block, self.lanes = x.shape[0] - 4, *x.shape[1:]
+        self.channels, self.d = first[0].shape[0] // 9, first[0].shape[1]
+        self.e, self.embedding = second[0].shape[1], embed.shape[1]
+        self.dtype = x.dtype
 
-def _band(taps: Float[Array, "3 3 c d"]) -> Band:
-    """Taps as they act on four columns to give two: a matrix for each of three rows."""
-    pads = [((0, 0), (left, 1 - left), (0, 0), (0, 0)) for left in (0, 1)]
-    both = jnp.stack([jnp.pad(taps, pad) for pad in pads], axis=3)
-    return both.reshape(3, 4 * taps.shape[2], -1)
+    def like(self, *shape: int) -> jax.ShapeDtypeStruct:
+        return jax.ShapeDtypeStruct(shape, self.dtype)
 
+    @property
+    def hidden(self) -> jax.ShapeDtypeStruct:
+        """The first convolution, four columns a tile: two cells and what lies beside them."""
+        return self.like(self.rows + 2, self.pairs, self.block, 4 * self.d)
 
-def _turned(band: Band) -> Band:
-    """The band of the convolution that carries gradients back."""
-    four, two = band.shape[1:]
-    taps = band.reshape(3, 4, four // 4, 2, two // 2)[:, :3, :, 0]
-    return _band(jnp.swapaxes(taps[::-1, ::-1], 2, 3))
+    @property
+    def kept(self) -> jax.ShapeDtypeStruct:
+        """The second convolution, two cells a tile."""
+        return self.like(self.rows * self.pairs, self.block, 2 * self.e)
+
+    def grads(self, name: str, channels: int, width: int) -> list[jax.ShapeDtypeStruct]:
+        """Where each program leaves its part of a layer's gradient, of its two cells apart."""
+        shapes = ((9 * channels, width), (width,))
+        num = self.pairs * STRIPS[name]
+        return [jax.ShapeDtypeStruct((num, 2, *shape), jnp.float32) for shape in shapes]
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _trunk(interpret: bool, x: Padded, band1: Band, bias1, band2: Band, bias2, pairs):
-    hidden = _first(interpret, x, band1, bias1)
-    return jnp.sum(_second(interpret, hidden, band2, bias2, pairs, is_kept=False), axis=0)
+def _trunk(interpret: bool, x: Windows, first: Layer, second: Layer, embed):
+    return _forward(interpret, x, first, second, embed, is_kept=False)[0]
 
 
-def _forward(interpret: bool, x: Padded, band1: Band, bias1, band2: Band, bias2, pairs):
-    hidden = _first(interpret, x, band1, bias1)
-    parts, kept = _second(interpret, hidden, band2, bias2, pairs, is_kept=True)
-    return jnp.sum(parts, axis=0), (x, hidden, kept, band2, pairs)
+def _forward(interpret, x: Windows, first: Layer, second: Layer, embed, is_kept=True):
+    sizes = _Sizes(x, first, second, embed)
+    pairs = embed.reshape(-1, 2 * sizes.e, sizes.embedding)
+    parts, *kept = _both(sizes, is_kept, interpret)(x, *first, *second, pairs)
+    return jnp.sum(parts, axis=0), (x, first, second, embed, pairs, *kept)
 
 
 def _backward(interpret: bool, saved: tuple, d_out: Float[Array, "block embedding"]):
     """Scaled by a power of two on the way: float16 is as fine as TF32 but not as wide."""
-    x, hidden, kept, band2, pairs = saved
+    x, first, second, embed, pairs, hidden, kept = saved
+    sizes = _Sizes(x, first, second, embed)
     power = -jnp.frexp(jnp.max(jnp.abs(d_out)))[1]
     scaled = jnp.ldexp(d_out, power).astype(x.dtype)
-    d_pairs, d_kept, d_band2, d_bias2 = _second_back(interpret, hidden, kept, pairs, scaled)
-    d_band1, d_bias1 = _first_back(interpret, x, hidden, d_kept, _turned(band2))
-    grads = [jnp.sum(part, axis=0) for part in (d_band1, d_bias1, d_band2, d_bias2)]
+    d_pairs, d_kept, *d_second = _second_back(sizes, interpret)(hidden, kept, pairs, scaled)
+    d_first = _first_back(sizes, interpret)(x, hidden, d_kept, second[0])
     back = jnp.ldexp(jnp.float32(1), -power)
-    return jnp.zeros_like(x), *(grad * back for grad in (*grads, d_pairs))
+    d_first, d_second = (tuple(jnp.sum(p, (0, 1)) * back for p in d) for d in (d_first, d_second))
+    return jnp.zeros_like(x), d_first, d_second, d_pairs.reshape(embed.shape) * back
 
 
 _trunk.defvjp(_forward, _backward)
 
 
-def _call(kernel: Any, grid: tuple[int, ...], outputs: list, interpret: bool):
+def _call(kernel: Any, sizes: _Sizes, outputs: list, interpret: bool):
     # Pallas may give its Triton lowering up: then `works` says no, and the rest does not notice.
     from jax.experimental.pallas import triton
 
-    params = triton.CompilerParams(num_warps=4, num_stages=3)
     name = kernel.__name__
     return pl.pallas_call(
-        kernel, outputs, grid=grid, interpret=interpret, compiler_params=params, name=name
+        kernel,
+        outputs,
+        grid=(sizes.pairs, STRIPS[name]),
+        interpret=interpret,
+        compiler_params=triton.CompilerParams(
+            num_warps=4 if sizes.block == BLOCK else 2, num_stages=STAGES[name]
+        ),
+        name=name,
     )
+
+
+def _load(ref: Any, mask: Any) -> Array:
+    from jax.experimental.pallas import triton
+
+    return triton.load(ref, mask=mask, other=0.0)
+
+
+def _store(ref: Any, value: Array, mask: Any) -> None:
+    from jax.experimental.pallas import triton
+
+    triton.store(ref, value, mask=mask)
+
+
+def _strip(name: str, rows: int) -> tuple[Any, Any, int]:
+    """This program's pair of columns, its first row, and how many rows it has."""
+    strip = rows // STRIPS[name]
+    return pl.program_id(0), pl.program_id(1) * strip, strip
 
 
 def _dot(a: Shaped[Array, "m k"], b: Shaped[Array, "k n"]) -> Float[Array, "m n"]:
     return jnp.dot(a, b.astype(a.dtype), preferred_element_type=jnp.float32)
 
 
-def _window(ref: Any, row: Any, pair: Any, width: int) -> Shaped[Array, "block four"]:
-    """Four columns of a padded row, from the one left of a pair of cells; `width` channels each."""
-    return ref[row, :, pl.ds(2 * pair * width, 4 * width)]
+def _places(took: int, c: int, gave: int, d: int) -> tuple[Int[Array, "took gave_d"], ...]:
+    """Of every entry of a band: column and channel it takes from, column and channel it gives to."""
+    from_, to = (jax.lax.broadcasted_iota(jnp.int32, (took, gave * d), i) for i in (0, 1))
+    return from_ // c, from_ % c, to // d, to % d
 
 
-def _walk(ref: Any, band_ref: Any, rows: int, emit: Any, start: Any) -> Any:
-    """Convolves a program's two columns of its strip; `emit(row, sums, carry)` takes each row."""
-    pair, top = pl.program_id(0), pl.program_id(1) * rows
-    dtype = ref.dtype
-    band = [band_ref[i].astype(dtype) for i in range(3)]
-    tile = partial(_window, ref, pair=pair, width=band_ref.shape[1] // 4)
-    above, here = tile(top), tile(top + 1)
-    ahead = _dot(above, band[0]) + _dot(here, band[1])
+def _taps(shape: tuple[int, int, int, int], reach: int, skip: int = 0) -> tuple[Array, ...]:
+    """Of every entry of a band, for one of three rows it reaches: its tap, and whether it has one."""
+    took, c, gave, _ = _places(*shape)
+    tap = took - gave - skip
+    return (3 * reach + tap) * shape[1] + c, (tap >= 0) & (tap < 3)
+
+
+def _band(ref: Any, reach: int, shape: tuple[int, int, int, int], dtype: Any):
+    """Taps as they act on some columns (lanes, channels) to give fewer (columns, channels)."""
+    tap, is_one = _taps(shape, reach)
+    return _load(ref.at[tap, _places(*shape)[3]], is_one).astype(dtype)
+
+
+def _turned(ref: Any, reach: int, d: int, e: int, dtype: Any):
+    """The band that carries gradients back; read the way it lies in memory."""
+    to, channel, from_, width = _places(2 * d, d, 4, e)
+    tap = from_ - to
+    at = (8 - 3 * reach - tap) * d + channel
+    return _load(ref.at[at, width], (tap >= 0) & (tap < 3)).astype(dtype).T
+
+
+def _twice(bias_ref: Any, times: int) -> Float[Array, "1 _"]:
+    width = bias_ref.shape[0]
+    lane = jax.lax.broadcasted_iota(jnp.int32, (1, times * width), 1)
+    return bias_ref[lane % width]
+
+
+def _walk(tile: Any, band: list, top: Any, rows: int, emit: Any, start: Any) -> Any:
+    """Convolves tiles of consecutive rows; `emit(row, sums, carry)` takes each row."""
+    above, here = tile(top - 1), tile(top)
+    now = _dot(above, band[0]) + _dot(here, band[1])
 
     def step(row, carry):
         carry, now, later = carry
-        here = tile(row + 2)
-        carry = emit(row, now + _dot(here, band[2]), carry)
-        return carry, later + _dot(here, band[1]), _dot(here, band[0])
+        below = tile(row + 1)
+        carry = emit(row, now + _dot(below, band[2]), carry)
+        return carry, later + _dot(below, band[1]), _dot(below, band[0])
 
-    return jax.lax.fori_loop(top, top + rows, step, (start, ahead, _dot(here, band[0])))[0]
+    return jax.lax.fori_loop(top, top + rows, step, (start, now, _dot(here, band[0])))[0]
 
 
-def _border(ref: Any, rows: int, width: int) -> None:
+def _both(sizes: _Sizes, is_kept: bool, interpret: bool):
+    """Both convolutions with ReLU times their part of the embedding, a sum a program."""
+    d, e = sizes.d, sizes.e
+
+    def forward(x_ref, w1_ref, b1_ref, w2_ref, b2_ref, pairs_ref, out_ref, *kept_refs):
+        pair, top, strip = _strip("forward", sizes.rows)
+        shapes = ((sizes.lanes, sizes.channels, 4, d), (4 * d, d, 2, e))
+        first, second = (
+            [_band(ref, i, shape, sizes.dtype) for i in range(3)]
+            for ref, shape in zip((w1_ref, w2_ref), shapes, strict=True)
+        )
+        bias1, bias2 = _twice(b1_ref, 4), _twice(b2_ref, 2)
+        col = 2 * pair - 1 + jax.lax.broadcasted_iota(jnp.int32, (1, 4 * d), 1) // d
+        is_in = (col >= 0) & (col < 2 * sizes.pairs)
+
+        def hidden(row):
+            """Four columns of the first convolution, zero beyond the grid."""
+            sums = [_dot(x_ref[row + 1 + i, pair], first[i]) for i in range(3)]
+            z = jax.nn.relu(sums[0] + sums[1] + sums[2] + bias1)
+            z = jnp.where(is_in & (row >= 0) & (row < sizes.rows), z, 0.0).astype(sizes.dtype)
+            for ref in kept_refs[:1]:
+                ref[row + 1, pair] = z
+            return z
+
+        def emit(row, sums, total):
+            z = jax.nn.relu(sums + bias2).astype(sizes.dtype)
+            for ref in kept_refs[1:]:
+                ref[row * sizes.pairs + pair] = z
+            return total + _dot(z, pairs_ref[row * sizes.pairs + pair])
+
+        zero = jnp.zeros((sizes.block, sizes.embedding), jnp.float32)
+        at = pair * STRIPS["forward"] + pl.program_id(1)
+        out_ref[at] = _walk(hidden, second, top, strip, emit, zero)
+
+    parts = (sizes.pairs * STRIPS["forward"], sizes.block, sizes.embedding)
+    outputs = [jax.ShapeDtypeStruct(parts, jnp.float32)]
+    return _call(forward, sizes, outputs + [sizes.hidden, sizes.kept] * is_kept, interpret)
+
+
+def _zeros(four: int, two: int) -> tuple:
+    return *(jnp.zeros((four, two), jnp.float32) for _ in range(3)), jnp.zeros(two, jnp.float32)
+
+
+def _leave(name: str, sums: tuple, taps: list, at: tuple, taps_ref: Any, bias_ref: Any) -> None:
+    """A program's part of a layer's gradient, of its two cells apart, from that of its bands."""
+    part, (cell, d) = pl.program_id(0) * STRIPS[name] + pl.program_id(1), at
+    for i, (tap, is_one) in enumerate(taps):
+        _store(taps_ref.at[jnp.full_like(cell, part), cell, tap, d], sums[i], is_one)
+    lane = jax.lax.broadcasted_iota(jnp.int32, sums[3].shape, 0)
+    width = bias_ref.shape[2]
+    bias_ref[jnp.full_like(lane, part), lane // width, lane % width] = sums[3]
+
+
+def _second_back(sizes: _Sizes, interpret: bool):
+    """Gradients of the embedding, of the second convolution's sums, of its taps and its bias."""
+    d, e = sizes.d, sizes.e
+
+    def second_back(hidden_ref, kept_ref, pairs_ref, out_ref, dp_ref, dk_ref, dw_ref, db_ref):
+        pair, top, strip = _strip("second_back", sizes.rows)
+        _border(dk_ref, pair, top, strip, e)
+
+        def step(row, sums):
+            at, g = row * sizes.pairs + pair, out_ref[...]
+            z = kept_ref[at]
+            dp_ref[at] = _dot(z.T, g)
+            dz = jnp.where(z > 0, _dot(g, pairs_ref[at].T), 0.0)
+            bias = sums[3] + jnp.sum(dz, axis=0)
+            dz = dz.astype(z.dtype)
+            dk_ref[row + 1, :, pl.ds((2 * pair + 1) * e, 2 * e)] = dz
+            # Read again in place of carried: so they never pass through registers.
+            tiles = [hidden_ref[row + i, pair] for i in range(3)]
+            return *(sums[i] + _dot(t.T, dz) for i, t in enumerate(tiles)), bias
+
+        sums = jax.lax.fori_loop(top, top + strip, step, _zeros(4 * d, 2 * e))
+        shape = (4 * d, d, 2, e)
+        taps = [_taps(shape, i) for i in range(3)]
+        _leave("second_back", sums, taps, _places(*shape)[2:], dw_ref, db_ref)
+
+    d_pairs = (sizes.rows * sizes.pairs, 2 * e, sizes.embedding)
+    d_kept = sizes.like(sizes.rows + 2, sizes.block, (2 * sizes.pairs + 2) * e)
+    outputs = [jax.ShapeDtypeStruct(d_pairs, jnp.float32), d_kept]
+    return _call(second_back, sizes, outputs + sizes.grads("second_back", d, e), interpret)
+
+
+def _border(ref: Any, pair: Any, top: Any, rows: int, width: int) -> None:
     """Zeros around the grid, each program its part."""
-    pair, top = pl.program_id(0), pl.program_id(1) * rows
     last = (ref.shape[0] - 2, ref.shape[2] // width - 2)
     zero = jnp.zeros((ref.shape[1], width), ref.dtype)
 
@@ -203,130 +344,29 @@ def _border(ref: Any, rows: int, width: int) -> None:
                 clear(row, 2 * pair + i)
 
 
-def _sizes(padded: Padded, width: int) -> tuple[tuple[int, int], int, int, int]:
-    """A grid of programs, and rows of a strip, rows in all and pairs of columns in all."""
-    rows, pairs = padded.shape[0] - 2, (padded.shape[2] // width - 2) // 2
-    return (pairs, STRIPS), rows // STRIPS, rows, pairs
+def _first_back(sizes: _Sizes, interpret: bool):
+    """Gradients of the first convolution's taps and bias; its own sums' never leave registers."""
+    d, e = sizes.d, sizes.e
 
+    def first_back(x_ref, hidden_ref, dk_ref, w2_ref, dw_ref, db_ref):
+        pair, top, strip = _strip("first_back", sizes.rows)
+        band = [_turned(w2_ref, i, d, e, sizes.dtype) for i in range(3)]
+        tile = lambda row: dk_ref[row + 1, :, pl.ds(2 * pair * e, 4 * e)]  # noqa: E731
+        # Two cells see four of a window's six columns: taken alone where a tile can be so wide.
+        four = 4 * sizes.channels
+        start, lanes = (sizes.channels, four) if four == max(16, _power(four)) else (0, sizes.lanes)
 
-def _first(interpret: bool, x: Padded, band: Band, bias: Float[Array, " two_d"]) -> Padded:
-    """The first convolution with ReLU, in the layout the second reads."""
-    grid, strip, rows, pairs = _sizes(x, band.shape[1] // 4)
-    two = band.shape[2]
+        def emit(row, dz, sums):
+            z = hidden_ref[row + 1, pair, :, pl.ds(d, 2 * d)]
+            dz = jnp.where(z > 0, dz, 0.0)
+            bias = sums[3] + jnp.sum(dz, axis=0)
+            dz = dz.astype(sizes.dtype)
+            tiles = [x_ref[row + 1 + i, pair, :, pl.ds(start, lanes)] for i in range(3)]
+            return *(sums[i] + _dot(t.T, dz) for i, t in enumerate(tiles)), bias
 
-    def first(x_ref, band_ref, bias_ref, out_ref):
-        bias = bias_ref[...]
-        at = pl.ds((2 * pl.program_id(0) + 1) * (two // 2), two)
-        _border(out_ref, strip, two // 2)
+        sums = _walk(tile, band, top, strip, emit, _zeros(lanes, 2 * d))
+        shape = (lanes, sizes.channels, 2, d)
+        taps = [_taps(shape, i, skip=int(start == 0)) for i in range(3)]
+        _leave("first_back", sums, taps, _places(*shape)[2:], dw_ref, db_ref)
 
-        def emit(row, sums, carry):
-            z = jax.nn.relu(sums + bias[None])
-            out_ref[row + 1, :, at] = z.astype(out_ref.dtype)
-            return carry
-
-        _walk(x_ref, band_ref, strip, emit, 0)
-
-    out = jax.ShapeDtypeStruct((rows + 2, x.shape[1], (pairs + 1) * two), x.dtype)
-    return _call(first, grid, [out], interpret)(x, band, bias)[0]
-
-
-def _second(interpret: bool, hidden: Padded, band: Band, bias, pairs, is_kept: bool):
-    """The second convolution with ReLU times its part of the embedding, a sum a program."""
-    grid, strip, _, per_row = _sizes(hidden, band.shape[1] // 4)
-    block, (two, embedding) = hidden.shape[1], pairs.shape[1:]
-
-    def second(hidden_ref, band_ref, bias_ref, pairs_ref, out_ref, *kept_ref):
-        bias, pair = bias_ref[...], pl.program_id(0)
-
-        def emit(row, sums, total):
-            z = jax.nn.relu(sums + bias[None]).astype(hidden_ref.dtype)
-            for ref in kept_ref:
-                ref[row * per_row + pair] = z
-            return total + _dot(z, pairs_ref[row * per_row + pair])
-
-        zero = jnp.zeros((block, embedding), jnp.float32)
-        total = _walk(hidden_ref, band_ref, strip, emit, zero)
-        out_ref[pair * STRIPS + pl.program_id(1)] = total
-
-    parts = jax.ShapeDtypeStruct((per_row * STRIPS, block, embedding), jnp.float32)
-    kept = jax.ShapeDtypeStruct((pairs.shape[0], block, two), hidden.dtype)
-    call = _call(second, grid, [parts, kept][: 1 + is_kept], interpret)
-    outs = call(hidden, band, bias, pairs)
-    return outs if is_kept else outs[0]
-
-
-def _parts(num: int, four: int, two: int) -> list:
-    """Where each program leaves its part of a band's and a bias's gradient."""
-    return [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in ((num, 3, four, two), (num, two))]
-
-
-def _zeros(four: int, two: int) -> tuple:
-    return *(jnp.zeros((four, two), jnp.float32) for _ in range(3)), jnp.zeros(two, jnp.float32)
-
-
-def _leave(sums: tuple, band_ref: Any, bias_ref: Any) -> None:
-    at = pl.program_id(0) * STRIPS + pl.program_id(1)
-    for i in range(3):
-        band_ref[at, i] = sums[i]
-    bias_ref[at] = sums[3]
-
-
-def _second_back(interpret: bool, hidden: Padded, kept, pairs, out):
-    """Gradients of the embedding, of the second convolution's sums, of its band and its bias."""
-    two = pairs.shape[1]
-    per_row = pairs.shape[0] // (hidden.shape[0] - 2)
-    four = 2 * hidden.shape[2] // (per_row + 1)
-    grid, strip, rows, _ = _sizes(hidden, four // 4)
-
-    def second_back(hidden_ref, kept_ref, pairs_ref, out_ref, dp_ref, dk_ref, db_ref, ds_ref):
-        pair, top = pl.program_id(0), pl.program_id(1) * strip
-        _border(dk_ref, strip, two // 2)
-        tile = partial(_window, hidden_ref, pair=pair, width=four // 4)
-
-        def step(row, carry):
-            sums, above, here = carry
-            at, below, g = row * per_row + pair, tile(row + 2), out_ref[...]
-            z = kept_ref[at]
-            dp_ref[at] = _dot(z.T, g)
-            d = jnp.where(z > 0, _dot(g, pairs_ref[at].T), 0.0)
-            bias = sums[3] + jnp.sum(d, axis=0)
-            d = d.astype(z.dtype)
-            dk_ref[row + 1, :, pl.ds((2 * pair + 1) * (two // 2), two)] = d
-            band = [sums[i] + _dot(t.T, d) for i, t in enumerate((above, here, below))]
-            return (*band, bias), here, below
-
-        start = (_zeros(four, two), tile(top), tile(top + 1))
-        sums, _, _ = jax.lax.fori_loop(top, top + strip, step, start)
-        _leave(sums, db_ref, ds_ref)
-
-    d_kept = (rows + 2, hidden.shape[1], (per_row + 1) * two)
-    mine = [
-        jax.ShapeDtypeStruct(pairs.shape, jnp.float32),
-        jax.ShapeDtypeStruct(d_kept, hidden.dtype),
-    ]
-    return _call(second_back, grid, mine + _parts(per_row * STRIPS, four, two), interpret)(
-        hidden, kept, pairs, out
-    )
-
-
-def _first_back(interpret: bool, x: Padded, hidden: Padded, d_kept: Padded, band: Band):
-    """Gradients of the first convolution's band and bias; its own sums' never leave registers."""
-    grid, strip, _, per_row = _sizes(d_kept, band.shape[1] // 4)
-    two, four = band.shape[2], 2 * x.shape[2] // (per_row + 1)
-
-    def first_back(x_ref, hidden_ref, dk_ref, band_ref, db_ref, ds_ref):
-        pair = pl.program_id(0)
-        at = pl.ds((2 * pair + 1) * (two // 2), two)
-
-        def emit(row, d, sums):
-            d = jnp.where(hidden_ref[row + 1, :, at] > 0, d, 0.0)
-            bias = sums[3] + jnp.sum(d, axis=0)
-            d = d.astype(x_ref.dtype)
-            tiles = [_window(x_ref, row + i, pair, four // 4) for i in range(3)]
-            return *(sums[i] + _dot(t.T, d) for i, t in enumerate(tiles)), bias
-
-        sums = _walk(dk_ref, band_ref, strip, emit, _zeros(four, two))
-        _leave(sums, db_ref, ds_ref)
-
-    outs = _parts(per_row * STRIPS, four, two)
-    return _call(first_back, grid, outs, interpret)(x, hidden, d_kept, band)
+    return _call(first_back, sizes, sizes.grads("first_back", sizes.channels, d), interpret)

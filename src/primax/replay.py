@@ -95,7 +95,9 @@ def open_slot(ring: Ring, written: Int[Array, ""], slot: Slot) -> Ring:
 def write(ring: Ring, written: Int[Array, ""], slots: Slot, rows: Row) -> Ring:
     """Adds consecutive rows of one episode, and the observations they led to."""
     slots = _put(ring.slots, slots, _slot(ring, written) + 1)
-    return Ring(slots, _put(ring.rows, rows, written % ring.capacity), ring.horizon)
+    rows = _put(ring.rows, rows, written % ring.capacity)
+    # A compiler that folds this write into the read that follows must copy the ring to keep both.
+    return Ring(*jax.lax.optimization_barrier((slots, rows)), ring.horizon)
 
 
 def _slot(ring: Ring, row: Int[Array, "*n"]) -> Int[Array, "*n"]:

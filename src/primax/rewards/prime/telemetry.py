@@ -20,19 +20,22 @@ def of_parts(parts: Parts, weight: Float[Array, " n"], clip: Float[Array, ""]) -
     `wins_*` says which detector was the largest, where any saw noise.
     """
     weight = weight / jnp.maximum(jnp.sum(weight), 1.0)
-    share = lambda mask: jnp.sum(weight * mask)  # noqa: E731
-    metrics = {name: share(getattr(parts, name)) for name in (*MEANS, "bracket", "r_int")}
-    is_closed = parts.has_data & (parts.bracket == 0)
     seen = jnp.stack([getattr(parts, f"v_ale_{name}") for name in DETECTORS])
     winner = jnp.where(parts.v_ale > 0, jnp.argmax(seen, axis=0), -1)
-    metrics |= {f"wins_{name}": share(winner == i) for i, name in enumerate(DETECTORS)}
-    return metrics | {
-        "penalty": share(parts.v_epi - parts.r_int),
-        "lotv_leads": share(parts.v_lotv > parts.v_count),
-        "clamped": share(is_closed),
-        "clamped_batch": (jnp.sum(weight * parts.bracket) == 0).astype(jnp.float32),
-        "no_data": share(~parts.has_data),
-        "reward_clipped": share(jnp.abs(parts.reward) >= clip),
+    values = {name: getattr(parts, name) for name in (*MEANS, "bracket", "r_int")}
+    values |= {f"wins_{name}": winner == i for i, name in enumerate(DETECTORS)}
+    values |= {
+        "penalty": parts.v_epi - parts.r_int,
+        "lotv_leads": parts.v_lotv > parts.v_count,
+        "clamped": parts.has_data & (parts.bracket == 0),
+        "no_data": ~parts.has_data,
+        "reward_clipped": jnp.abs(parts.reward) >= clip,
+    }
+    # One sum for all: this runs at every update.
+    stacked = jnp.stack([value.astype(jnp.float32) for value in values.values()])
+    means = dict(zip(values, jnp.sum(stacked * weight[None], axis=1), strict=True))
+    return means | {
+        "clamped_batch": (means["bracket"] == 0).astype(jnp.float32),
         "reward_abs_max": jnp.max(jnp.abs(parts.reward) * (weight > 0)),
     }
 
