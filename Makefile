@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: help demo test test-all lint check bench clean
+.PHONY: help demo paper pages test test-all lint check bench clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -29,6 +29,18 @@ demo: $(READY)  ## see it work: a few minutes on two cores
 	@echo "open demo/report.html in a browser: curves, seeds, maps, replays and settings of both runs on one page"
 	@echo "$(BIN)/primax lists what else there is"
 
+paper: $(READY)  ## the paper on your GPU, into paper/: 40 runs (about an hour on an H200), pages, report
+	@command -v nvidia-smi >/dev/null || echo "no GPU here: on a CPU this takes weeks"
+	@! command -v nvidia-smi >/dev/null || $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cuda]'
+	$(BIN)/primax reproduce --scale paper --no-pages --out paper/whole
+	$(BIN)/primax pack paper/whole --out paper/runs
+	$(BIN)/primax reproduce --scale paper --no-run --out paper
+	$(BIN)/primax report paper --out paper/report.html
+
+pages: $(READY)  ## every table, figure and page anew from results/paper
+	$(BIN)/primax reproduce --scale paper --no-run --out results/paper --into README.md --into docs/reproduction.md
+	$(BIN)/primax report results/paper --out docs/report_paper.html
+
 test: $(READY)  ## the tests
 	$(BIN)/python -m pytest
 
@@ -42,8 +54,9 @@ check: lint test  ## all that a change must pass
 test-all: $(READY)  ## the slow tests too
 	$(BIN)/python -m pytest -m ""
 
-bench: $(READY)  ## speed of the worlds, side by side with gymnax and numpy
-	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt gymnax six
+bench: $(READY)  ## speed of training beside PyTorch, and of the worlds beside gymnax and numpy
+	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
+	$(BIN)/python benchmarks/table.py
 	$(BIN)/python benchmarks/worlds.py
 
 clean:  ## remove what the targets made

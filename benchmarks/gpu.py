@@ -19,7 +19,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from engine import timed
+from timing import timed
 
 from primax import nets, training
 from primax.config import NetConfig

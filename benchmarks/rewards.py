@@ -10,19 +10,14 @@ turn; the median over turns is printed, and the range. A round is four steps and
 
 import argparse
 import json
-import os
 import statistics
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import jax
-
-sys.path.insert(0, str(Path(__file__).parent))
-from engine import timed
+from timing import begun, markdown, start_jax, timed
 
 from primax import training
-from primax.cli.common import SAME_BITS
+from primax.config import Config
 from primax.errors import InputError, check_range
 from primax.methods import METHODS, configure, parse_seeds
 from primax.provenance import provenance
@@ -46,9 +41,7 @@ def measure(args: argparse.Namespace) -> list[dict]:
     with ThreadPoolExecutor(args.threads) as pool:
         made = pool.map(lambda name: training.compile_program(configs[name], seeds), names)
         programs = dict(zip(names, made, strict=True))
-    ids, states = jax.numpy.asarray(seeds, "int32"), {}
-    for name, program in programs.items():
-        states[name], _, _ = timed(program.warm_up, program.init(jax.random.key(0), ids), 0)
+    states = {name: begun(program, len(seeds)) for name, program in programs.items()}
     times: dict[str, list[float]] = {name: [] for name in names}
     # The first turn is not counted: memory is laid out in it.
     for turn in range(args.windows + 1):
@@ -59,14 +52,15 @@ def measure(args: argparse.Namespace) -> list[dict]:
     return [row(name, configs[name], programs[name], times) for name in names]
 
 
-def row(name: str, config, program: training.Program, times: dict[str, list[float]]) -> dict:
+def row(
+    name: str, config: Config, program: training.Program, times: dict[str, list[float]]
+) -> dict:
     """What is reported of a method."""
+    rounds = config.window // config.update_every
     ratios = [ours / base for ours, base in zip(times[name], times[BASE], strict=True)]
     return {
         "method": name,
-        "round_ms": round(
-            1e3 * statistics.median(times[name]) / (config.window // config.update_every), 3
-        ),
+        "round_ms": round(1e3 * statistics.median(times[name]) / rounds, 3),
         "ratio": round(statistics.median(ratios), 2),
         "ratios": [round(ratio, 3) for ratio in ratios],
         "range": f"{min(ratios):.2f} to {max(ratios):.2f}",
@@ -75,26 +69,18 @@ def row(name: str, config, program: training.Program, times: dict[str, list[floa
     }
 
 
-def markdown(rows: list[dict]) -> str:
-    """The table for people."""
-    lines = [list(COLUMNS.values()), ["---"] + ["---:"] * (len(COLUMNS) - 1)]
-    lines += [[str(found[name]) for name in COLUMNS] for found in rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--methods", nargs="+", default=[x for x in METHODS if x != "none"])
     parser.add_argument("--world", default="butterflies")
     parser.add_argument("--preset", default="quick")
-    parser.add_argument("--seeds", default="2", help="how many (5), a range (0-4) or a list (3,7)")
+    parser.add_argument("--seeds", default="2", help="how many")
     parser.add_argument("--windows", type=int, default=5, help="turns that count")
     parser.add_argument("--threads", type=int, default=1, help="methods compiled at a time")
     parser.add_argument("--fast", action="store_true", help="as in primax train")
     parser.add_argument("--out", type=Path, help="a JSON file for all of it")
     args = parser.parse_args()
-    flags = os.environ.get("XLA_FLAGS", "").split()
-    os.environ["XLA_FLAGS"] = " ".join(flags if args.fast else [*flags, *SAME_BITS])
+    start_jax(args.fast)
     try:
         check_range("--windows", args.windows, 1, 1_000)
         check_range("--threads", args.threads, 1, 100)
@@ -105,7 +91,7 @@ def main() -> None:
     found = {"rows": rows, "windows": args.windows, **about, **provenance()}
     if args.out:
         args.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    print(markdown(rows))
+    print(markdown(rows, COLUMNS))
     print(f"{found['device']}, jax {found['jax']}, commit {found['commit']}")
 
 

@@ -210,7 +210,7 @@ def has_gymnax() -> bool:
     try:
         import gymnax  # noqa: F401
     except ImportError as error:
-        how = "pip install -c constraints.txt -e '.[envs]'"
+        how = "pip install -c constraints.txt -e '.[bench]'"
         line = f"gymnax left out ({error}); to measure it: {how}"
         console.print(line, markup=False, soft_wrap=True)
         return False

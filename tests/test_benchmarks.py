@@ -11,13 +11,14 @@ FOLDER = Path(__file__).parent.parent / "benchmarks"
 
 
 @pytest.mark.parametrize(
-    "name", ["engine", "worlds", "updates", "checkpoints", "telemetry", "rewards", "contrast"]
+    "name",
+    ["table", "plots", "torch_loop", "worlds", "checkpoints", "telemetry", "rewards", "contrast"],
 )
 def test_a_script_starts(name):
     done = subprocess.run(
         [sys.executable, str(FOLDER / f"{name}.py"), "--help"], capture_output=True, text=True
     )
-    if name == "updates" and importlib.util.find_spec("torch") is None:
+    if name == "torch_loop" and importlib.util.find_spec("torch") is None:
         assert "pip install" in done.stdout + done.stderr
     else:
         assert done.returncode == 0 and "usage:" in done.stdout, done.stderr
