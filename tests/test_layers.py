@@ -14,8 +14,9 @@ LAYERS = [
     {"training", "config_json"},
     {"provenance"},
     {"runs"},
-    {"api", "export"},
-    {"paper", "gym", "guarantees", "explain"},
+    {"api", "export", "pack"},
+    {"gym", "guarantees", "explain"},
+    {"paper"},
     {"report"},
     {"cli"},
 ]

@@ -15,9 +15,12 @@ from test_paper_case import write_run
 from test_paper_reproduce import own_cache, primax, refused  # noqa: F401
 
 from primax.config_json import as_json
-from primax.paper import reproduce
-from primax.paper.evidence import BROKEN, LEFT_OUT, NOT_RUN, Runs
+from primax.errors import InputError
+from primax.paper import judge, reproduce
+from primax.paper.evidence import BROKEN, LEFT_OUT, Runs
 from primax.paper.experiments import CELLS
+from primax.paper.folders import NOT_RUN
+from primax.paper.numbers import comparisons
 from primax.paper.tables import table1
 from primax.paper.write import caveat, states
 
@@ -88,7 +91,7 @@ DAMAGE = {
     "the last window gone": (without_a_window, "does not tell of every step"),
     "gzip cut short": (packed(False, 60), "is not the table a run writes"),
     "gzip spoilt": (text("windows.csv", b"\0\xff"), "is not numbers"),
-    "plain and gzipped": (packed(True), "gzipped too: remove one"),
+    "plain and gzipped": (packed(True), "episodes.csv.gz too: remove one"),
     "an empty table": (text("episodes.csv", b""), "is not numbers"),
     "a seed gone": (without_a_seed, "is not whole"),
     "a column gone": (renamed, "has no column score"),
@@ -148,6 +151,26 @@ def test_every_cells_own_settings_pass_at_every_scale(tmp_path, scale):
         (folder / "config.json").write_text(json.dumps(own))
     runs = Runs.under(tmp_path)
     assert [n for n, c in CELLS.items() if runs.run(c.variant.name, c.world) == BROKEN] == []
+
+
+def test_settings_an_old_run_does_not_give_are_named_and_it_does_not_go_on(tmp_path):
+    folder = made(tmp_path, "task_maze")
+    told("config.json", lambda c: c["net"].pop("kernels"))(folder)
+    (row,) = (row for row in states(Runs.under(tmp_path)).rows if row[0] == "task_maze")
+    assert row[3] == "net.kernels"
+    told("manifest.json", lambda c: c.pop("finished"))(folder)
+    with pytest.raises(InputError, match=r"does not say net\.kernels"):
+        reproduce.runs.proceed(folder, print, print)
+
+
+def test_a_corrected_p_value_waits_for_its_whole_family(tmp_path):
+    """PRIME and one ablation are there: their difference can be told, what depends on others not."""
+    for name in ("prime_maze", "prime_k1_maze"):
+        made(tmp_path, name)
+    found = {n.id: n.verdict for n in comparisons(Runs.under(tmp_path))}
+    ours = "prime-prime_k1.maze.peak"
+    assert found[f"holm_wilcoxon.{ours}"] == found[f"holm_mann_whitney.{ours}"] == judge.NOT_RUN
+    assert found[f"delta.{ours}"] != judge.NOT_RUN != found[f"interval.{ours}"]
 
 
 def test_worlds_that_differ_are_named(tmp_path):

@@ -45,9 +45,9 @@ def test_everything_is_written_twice_to_the_same_bytes(runs, tmp_path):
             write_all(runs, tmp_path / name, said.append)
     one, two = content(tmp_path / "one"), content(tmp_path / "two")
     expected = {f"tables/{name}.{kind}" for name in TABLES for kind in ("md", "csv")}
-    expected |= {f"figures/{name}.{kind}" for name in FIGURES for kind in ("svg", "png")}
-    pages = ("scorecard", "claims", "runs")
-    expected |= {f"{name}.{kind}" for name in pages for kind in ("md", "csv")} | {"index.md"}
+    expected |= {f"figures/{name}.svg" for name in FIGURES} | {"index.md", "references.json"}
+    pages = ("scorecard", "claims", "runs", "audit", "times")
+    expected |= {f"{name}.{kind}" for name in pages for kind in ("md", "csv")}
     assert set(one) == expected
     assert [name for name in one if one[name] != two[name]] == []
     assert b"not run" not in one["tables/table5.md"] + one["tables/tableB.md"]
@@ -68,10 +68,12 @@ def test_holes_are_named_in_every_page_and_figure(none, tmp_path):
     with without_simulation():
         write_all(none, tmp_path, lambda said: None)
     found = content(tmp_path)
-    assert all(found[f"figures/{name}.png"].startswith(b"\x89PNG") for name in FIGURES)
+    assert all(b"</svg>" in found[f"figures/{name}.svg"] for name in FIGURES)
     for name in ("table1", "table2", "table5", "table6", "table7", "table8", "tableA", "tableB"):
         assert b"not run" in found[f"tables/{name}.md"]
     assert b"cannot be told yet" in found["claims.md"]
+    for page in ("index.md", "scorecard.md", "claims.md"):
+        assert b"38 of 40 runs are not there yet: no verdict counts them." in found[page]
 
 
 def test_a_curve_is_the_rolling_mean_with_gaps_filled(tmp_path):

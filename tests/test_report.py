@@ -16,6 +16,8 @@ from test_paper_case import plausible, write_run
 from primax import records
 from primax.cli import main
 from primax.errors import InputError
+from primax.methods import METHODS
+from primax.paper.drawing import STYLE
 from primax.paper.experiments import CELLS
 from primax.paper.measures import rolling
 from primax.report import curves, facts, heat, make, naming, packing, reading, replays, sources
@@ -262,6 +264,30 @@ def test_a_method_has_one_colour_and_the_same_map_is_one_world(tmp_path):
     again = naming.looks([found[0], found[0]], [0, 0])
     assert again[0].label == "PRIME (prime_maze)" and again[0].colour == looks[0].colour
     assert again[0].dash == looks[0].dash != again[1].dash
+
+
+def test_every_method_has_a_label_and_each_variant_its_own_line():
+    assert set(METHODS) <= set(naming.LABELS)
+    looks = [(colour, str(dash)) for colour, dash in STYLE.values()]
+    assert len(set(looks)) == len(looks)
+    papers = ("prime", "rnd", "disagreement", "smirl", "task", "s_adapt", "moss", "rnd_snapshot")
+    assert len({STYLE[name][0] for name in papers}) == len(papers)
+
+
+def test_settings_an_old_run_does_not_give_are_named(tmp_path):
+    folder = write_run(tmp_path / "task_maze", CELLS["task_maze"], np.zeros((2, 40)))
+    content = json.loads((folder / "config.json").read_text())
+    assert "read as they are now" not in dict(facts.origin(opened(folder)).facts)
+    content["net"].pop("kernels")
+    (folder / "config.json").write_text(json.dumps(content))
+    named = dict(facts.origin(opened(folder)).facts)
+    assert named["not in config.json, read as they are now"] == "net.kernels"
+
+
+def test_plain_and_compressed_tables_that_may_differ_are_refused(tmp_path):
+    folder = full_run(tmp_path)
+    (folder / "episodes.csv.gz").write_bytes(b"")
+    assert "is there as episodes.csv.gz too: remove one of them" in make([folder])
 
 
 def test_settings_say_who_has_which_value(tmp_path):

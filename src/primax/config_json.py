@@ -56,6 +56,21 @@ def read_config(folder: Path) -> tuple[Config, Seeds]:
         raise InputError(f"{path} is not a configuration of this version: {error}") from error
 
 
+def unsaid(content: dict[str, Any]) -> tuple[str, ...]:
+    """Fields a config.json does not give, by dotted name: `from_json` takes today's defaults."""
+    return _missing(content, as_json(*from_json(content)))
+
+
+def _missing(content: dict[str, Any], whole: dict[str, Any], prefix: str = "") -> tuple[str, ...]:
+    names: list[str] = []
+    for name, value in whole.items():
+        if isinstance(value, dict):
+            names += _missing(content.get(name, {}), value, f"{prefix}{name}.")
+        elif name not in content:
+            names.append(prefix + name)
+    return tuple(names)
+
+
 def to_bytes(content: dict[str, Any]) -> bytes:
     """JSON as all files of a run are written."""
     return (json.dumps(content, indent=1) + "\n").encode()

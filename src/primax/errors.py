@@ -15,6 +15,10 @@ class RunError(Exception):
     """A run cannot go on; the message is one line that says what happened and what is kept."""
 
 
+class StoppedError(RunError):
+    """A run was asked to stop, and has."""
+
+
 def canonical(name: str) -> str:
     """`Centre-Stay` and `centre_stay` are one name: lower case, underscores."""
     return name.strip().lower().replace("-", "_").replace(" ", "_")

@@ -154,6 +154,24 @@ def newest(folder: Path) -> Checkpoint:
     raise InputError(f"{folder} has no checkpoint that can be used")
 
 
+def newest_step(folder: Path) -> int:
+    """The step of the newest checkpoint, unverified; 0 where there is none."""
+    return max((int(place.name) for place in _places(folder)), default=0)
+
+
+def runs_in(folder: Path) -> list[Path]:
+    """A run's folder itself, or those in it (in a reproduction: in its `runs`), by name."""
+    try:
+        if not folder.is_dir():
+            raise InputError(f"{folder} is not a folder")
+        if (folder / "config.json").exists():
+            return [folder]
+        home = folder / "runs" if (folder / "runs").is_dir() else folder
+        return sorted(path for path in home.iterdir() if (path / "config.json").exists())
+    except OSError as error:
+        raise InputError(f"cannot read {folder}: {error.strerror}") from error
+
+
 def _unused(path: Path) -> Path:
     return path if not path.exists() else _unused(path.with_name(f"{path.name}.damaged"))
 

@@ -65,6 +65,12 @@ def recorded(config: Config, num: int = REPLAYS) -> dict[int, int]:
     return chosen
 
 
+def telling(scores: dict[int, float]) -> list[int]:
+    """Seeds by how much their episodes tell: the best, the worst, the middle one, then the rest."""
+    ranked = sorted(scores, key=lambda seed: (-scores[seed], seed))
+    return list(dict.fromkeys([ranked[0], ranked[-1], ranked[len(ranked) // 2], *ranked]))
+
+
 def replay_lines(config: Config, seeds: tuple[int, ...], clock: int, state: Any) -> bytes:
     """The last whole episode of every seed, a line of JSON each; nothing at most windows' ends."""
     episode = recorded(config).get(clock)

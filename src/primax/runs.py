@@ -18,8 +18,8 @@ import numpy as np
 from primax import folder as disk
 from primax import records, snapshot, training
 from primax.config import Config
-from primax.config_json import read_config, to_bytes
-from primax.errors import InputError, RunError
+from primax.config_json import read_config, to_bytes, unsaid
+from primax.errors import InputError, RunError, StoppedError
 from primax.provenance import SAME_RUN, provenance
 from primax.stops import disk_errors, interrupts, locked
 from primax.tables import Table, csv_rows, read_table
@@ -65,9 +65,17 @@ def proceed(
         if "finished" in manifest:
             say(f"{folder} is finished")
         else:
+            _check_said(folder)
             with disk_errors(folder):
                 _work(run, _recover(run, manifest, allow), manifest)
         return read_table(folder / "episodes.csv")
+
+
+def _check_said(folder: Path) -> None:
+    """Refuses to go on with a run of another version, some of whose settings are not known."""
+    path = folder / "config.json"
+    if gone := unsaid(json.loads(path.read_text(encoding="utf-8"))):
+        raise InputError(f"{path} does not say {', '.join(gone)}: it is of another version")
 
 
 def _recover(run: Run, manifest: dict, allow: frozenset[str]) -> tuple[Any, int] | None:
@@ -157,7 +165,7 @@ def _windows(run: Run, steps: Iterable[tuple[Any, training.Progress]]) -> None:
                 saved = time.monotonic()
             if is_stopped and not is_last:
                 stopped = f"stopped at step {progress.clock:,}"
-                raise RunError(f"{stopped}; primax resume {folder} goes on")
+                raise StoppedError(f"{stopped}; primax resume {folder} goes on")
 
 
 def _rows(run: Run, state: Any, progress: training.Progress) -> dict[str, bytes]:

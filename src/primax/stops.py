@@ -1,24 +1,37 @@
 """What stops a run from outside: signals, a disk that is full, another process in its folder."""
 
 import fcntl
+import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from primax.errors import InputError, RunError
+from primax.errors import InputError, RunError, StoppedError
 
 
 @contextmanager
 def interrupts() -> Generator[Callable[[], bool]]:
-    """Turns Ctrl-C, and the signal a scheduler sends, into a question asked between windows."""
+    """Turns Ctrl-C, and the signal a scheduler sends, into a question asked between windows.
+
+    A second Ctrl-C does not wait: the process ends, threads and all, as if it had been killed.
+    """
     asked: list[bool] = []
+
+    def note(kind: int, frame: object) -> None:
+        if asked and kind == signal.SIGINT:
+            sys.stderr.write("primax: stopped at once; what was saved stays\n")
+            sys.stderr.flush()
+            os._exit(130)
+        asked.append(True)
+
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False  # signals go to the main thread, which may not be ours
         return
     kinds = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(kind, lambda *_: asked.append(True)) for kind in kinds]
+    before = [signal.signal(kind, note) for kind in kinds]
     try:
         yield lambda: bool(asked)
     finally:
@@ -32,7 +45,7 @@ def disk_errors(folder: Path) -> Generator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        raise RunError(f"stopped; primax resume {folder} goes on") from None
+        raise StoppedError(f"stopped; primax resume {folder} goes on") from None
     except OSError as error:
         kept = f"what was saved in {folder} is intact; primax resume {folder} goes on from it"
         raise RunError(f"cannot write: {error.strerror or error}; {kept}") from error

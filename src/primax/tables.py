@@ -1,7 +1,10 @@
 """Tables: columns of numbers, as CSV that anyone can read."""
 
+import bz2
 import csv
+import gzip
 import io
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +12,8 @@ import numpy as np
 from primax.errors import InputError
 
 Table = dict[str, np.ndarray]
+UNPACK = {"": bytes, ".bz2": bz2.decompress, ".gz": gzip.decompress}
+"""How a file is read, by what stands behind its name."""
 
 
 def csv_rows(table: Table, has_header: bool) -> bytes:
@@ -29,18 +34,42 @@ def _texts(column: np.ndarray) -> list[str]:
     return [str(value) for value in column]
 
 
-def read_table(path: Path) -> Table:
-    """A table as columns of numbers."""
+def read_whole(path: Path) -> bytes:
+    """A file's content, compressed or not; both are refused, for they may differ."""
+    there = [end for end in UNPACK if path.with_name(path.name + end).exists()]
+    if len(there) > 1:
+        raise InputError(f"{path} is there as {path.name}{there[1]} too: remove one of them")
+    end = there[0] if there else ""
+    return UNPACK[end](path.with_name(path.name + end).read_bytes())
+
+
+def read_table(path: Path, is_growing: bool = False) -> Table:
+    """A table, compressed or not, as columns of numbers; an empty cell is not a number.
+
+    Of one that is still written, a last line that is not whole is left out.
+    """
     try:
-        with path.open(newline="", encoding="utf-8") as file:
-            header, *rows = csv.reader(file)
-        columns = zip(*rows, strict=True)
-        return {
-            name: np.array([float(value or "nan") for value in column])
-            for name, column in zip(header, columns, strict=True)
-        }
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} is not the table a run writes: {error}") from error
+        raw = read_whole(path)
+        end = raw.rfind(b"\n") + 1
+        if end < len(raw) and not is_growing:
+            raise ValueError("the last row may lack digits")
+        header, _, body = raw[:end].decode("utf-8").partition("\n")
+        names = header.split(",")
+        while ",," in body:
+            body = body.replace(",,", ",nan,")
+        body = body.replace(",\n", ",nan\n")
+        if not body:
+            raise ValueError("no rows")
+        rows = np.loadtxt(io.StringIO(body), delimiter=",", ndmin=2, comments=None)
+        return dict(zip(names, np.ascontiguousarray(rows.T), strict=True))
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path} is not the table a run writes: {reason}") from error
+    except InputError:
+        raise
+    except ValueError as error:
+        reason = "a row is cut short, or is not numbers"
+        raise InputError(f"{path} is not the table a run writes: {reason}") from error
 
 
 def concatenate(tables: list[Table]) -> Table:

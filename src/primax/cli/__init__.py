@@ -12,6 +12,7 @@ COMMANDS = {
     "train": "train a method in a world",
     "resume": "take up a run that was stopped or killed",
     "export": "a run's networks and frozen reward as one small file",
+    "pack": "finished runs as they are published: no checkpoints, a few megabytes",
     "bench": "time a training run and keep the figure",
     "reproduce": "the paper's tables and figures, run and compared",
     "report": "one page for runs: curves, seeds, maps, replays, audit, settings",

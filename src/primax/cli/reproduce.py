@@ -17,6 +17,7 @@ from primax.cli.progress import Reporter
 from primax.errors import RunError, check_range
 from primax.paper import reproduce
 from primax.paper.drawing import matplotlib
+from primax.paper.embed import fill
 from primax.paper.evidence import BROKEN, Runs
 from primax.paper.experiments import CELLS, SCALES, select
 from primax.paper.reproduce import ABSENT, Home, Task, Worker
@@ -50,6 +51,18 @@ def options(parser: argparse.ArgumentParser) -> None:
         "--no-run", action="store_true", help="write from the runs that are there, and run nothing"
     )
 
+    parser.add_argument(
+        "--no-pages", action="store_true", help="make the runs, and write nothing from them"
+    )
+    parser.add_argument(
+        "--into",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="put tables and figures into FILE where it marks a place; may be given again",
+    )
+
 
 def run(args: argparse.Namespace) -> None:
     console = plain_console()
@@ -57,7 +70,8 @@ def run(args: argparse.Namespace) -> None:
         check_range("--jobs", args.jobs, 1, 1_000)
     home = reproduce.open_home(args.out, args.scale, args.runs)
     cells = select(args.only, args.scale)
-    matplotlib()  # before hours of work, not after
+    if not args.no_pages:
+        matplotlib()  # before hours of work, not after
     start_jax(" ".join(SAME_BITS))
     tasks, jobs = [], args.jobs or reproduce.jobs(jax.default_backend())
     if args.plan or not args.no_run:
@@ -70,8 +84,11 @@ def run(args: argparse.Namespace) -> None:
         reproduce.begin(home)
         _work(console, home, [task for task in tasks if task.is_open], jobs)
         _say_absent(console, tasks)
-    write_all(Runs.under(home.runs, home.scale), args.out, console.print)
-    console.print(f"read {args.out / 'index.md'}, {args.out / 'scorecard.md'} and claims.md")
+    if not args.no_pages:
+        blocks = write_all(Runs.under(home.runs, home.scale), args.out, console.print)
+        for page in args.into:
+            fill(page, blocks, args.out)
+        console.print(f"read {args.out / 'index.md'}, {args.out / 'scorecard.md'} and claims.md")
     _say_broken(tasks)
 
 
@@ -103,7 +120,7 @@ class Board:
         with Reporter(self.console, seeds, head, is_live=self.jobs == 1) as reporter:
 
             def tell(progress: Progress) -> None:
-                self.shares[name] = progress.clock / progress.total
+                self.shares[name] = (progress.clock - task.done) / (progress.total - task.done)
                 reporter(progress)
 
             yield Worker(lambda said: self.console.print(f"{head}{said}"), tell)

@@ -30,7 +30,7 @@ STYLE: dict[str, tuple[str, Any]] = {
     "prime_knn16": (RED, (0, (4, 1.2, 1, 1.2))),
     "rnd_gamma": (ORANGE, (0, (2, 1))),
     "rnd_snapshot": ("#8B6508", (0, (6, 1.5))),
-    "s_adapt": (GREEN, (0, (3, 1, 1, 1, 1, 1))),
+    "s_adapt": ("#882255", (0, (3, 1, 1, 1, 1, 1))),
     "moss": ("#5D3A9B", (0, (2.5, 1))),
 }
 LINES = {
@@ -58,7 +58,7 @@ def matplotlib() -> Any:
 
 
 def make(path: Path, size: tuple[float, float], draw: Callable[[Any], None]) -> None:
-    """Draws a figure and writes it as SVG and PNG, to the same bytes each time."""
+    """Draws a figure and writes it as SVG, to the same bytes each time."""
     library = matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -80,7 +80,6 @@ def make(path: Path, size: tuple[float, float], draw: Callable[[Any], None]) -> 
         draw(figure)
         try:
             figure.savefig(path.with_suffix(".svg"), metadata={"Date": None, "Creator": None})
-            figure.savefig(path.with_suffix(".png"), dpi=150, metadata={"Software": None})
         except OSError as error:
             raise InputError(f"cannot write {path}: {error.strerror}") from error
 

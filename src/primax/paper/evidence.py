@@ -6,9 +6,10 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from primax.config_json import unsaid
 from primax.errors import InputError
 from primax.paper.experiments import CELLS, cell_name
-from primax.paper.folders import Floats, RunFolder, Sample, open_run
+from primax.paper.folders import NOT_RUN, Floats, RunFolder, Sample, open_run
 from primax.paper.measures import measure
 from primax.paper.published import published
 from primax.paper.whole import CEILING, check
@@ -17,8 +18,8 @@ from primax.worlds.layouts import read
 
 PAPERS_NAME = {"prime_no_gate": "prime_alpha0"}
 """Variants the published numbers call otherwise."""
-NOT_RUN, BROKEN, LEFT_OUT = "not run", "broken", "not part of this scale"
-"""Why a run is not there."""
+BROKEN, LEFT_OUT = "broken", "not part of this scale"
+"""Why else a run is not there."""
 PAPERS_MEASURE = {"average": "catch", "peak": "peak"}
 
 
@@ -118,6 +119,14 @@ class Runs:
         theirs, ours = _named(run), flatten(cell.config("paper"))
         apart = [name for name in ours if name in theirs and theirs[name] != ours[name]]
         return [f"{name} {_short(theirs[name])}" for name in apart]
+
+    def unsaid(self, variant: str, world: str) -> list[str]:
+        """Settings a run's config.json does not give, which are read as they are in this version."""
+        run = self.run(variant, world)
+        try:
+            return [] if isinstance(run, str) else list(unsaid(run.content))
+        except (ValueError, KeyError, TypeError):
+            return []  # of a method or with a field this version does not have
 
     def mixed(self) -> list[str]:
         """Runs whose world or length is not that of the first run there is in the same world."""

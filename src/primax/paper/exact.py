@@ -1,5 +1,6 @@
 """Numbers with nothing to draw again: scripted policies, settings, arithmetic, counts of seeds."""
 
+import itertools
 import math
 from collections.abc import Iterator
 
@@ -7,8 +8,9 @@ import numpy as np
 
 from primax import stats
 from primax.paper import judge
-from primax.paper.beside import BASELINE_FIELDS, PRIME_FIELDS, table3, table4
-from primax.paper.evidence import Runs, need
+from primax.paper.beside import BASELINE_FIELDS, BASELINES, PRIME_FIELDS, table3, table4
+from primax.paper.evidence import MissingError, Runs, need
+from primax.paper.experiments import WORLDS, cell_name
 from primax.paper.published import published
 from primax.paper.references import average
 from primax.paper.scalars import short
@@ -65,16 +67,21 @@ def _ratio(runs: Runs, theirs: float) -> Judged:
 
 
 def _settings(runs: Runs) -> Iterator[Number]:
-    for name, where, table, fields in (
-        ("settings.prime", "tab:hp-prime", table3, PRIME_FIELDS),
-        ("settings.baselines", "tab:hp-base", table4, BASELINE_FIELDS),
+    for name, where, table, fields, variants in (
+        ("settings.prime", "tab:hp-prime", table3, PRIME_FIELDS, ("prime",)),
+        ("settings.baselines", "tab:hp-base", table4, BASELINE_FIELDS, BASELINES),
     ):
-        same = sum(row[-1] == "yes" for row in table(runs).rows)
-        said = judge.REPRODUCED if same == len(fields) else judge.DIFFERS
+
+        def judged(table=table, fields=fields, variants=variants) -> Judged:
+            for variant, world in itertools.product(variants, WORLDS):
+                if isinstance(run := runs.run(variant, world), str):
+                    raise MissingError(f"{cell_name(variant, world)}: {run}")
+            same = sum(row[-1] == "yes" for row in table(runs).rows)
+            said = judge.REPRODUCED if same == len(fields) else judge.DIFFERS
+            return str(same), ABSENT, said
+
         what = f"settings of {where} that are ours"
-        yield Stated(name, where, what, str(len(fields))).found(
-            lambda same=same, said=said: (str(same), ABSENT, said)
-        )
+        yield Stated(name, where, what, str(len(fields))).found(judged)
 
 
 def _arithmetic() -> Iterator[Number]:

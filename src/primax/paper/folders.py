@@ -1,11 +1,7 @@
-"""A run's folder as arrays a row a seed; tables may be gzipped."""
+"""A run's folder as arrays a row a seed; tables may be compressed."""
 
-import csv
-import gzip
-import io
 import json
-import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from primax.errors import InputError
-from primax.tables import Table
+from primax.tables import Table, read_table
 
 Floats = NDArray[np.float64]
-FILES = ("episodes.csv", "windows.csv")
+NOT_RUN, UNFINISHED = "not run", "unfinished"
+"""Why a folder has no finished run."""
 
 
 @dataclass(frozen=True)
@@ -37,16 +34,18 @@ class RunFolder:
     """config.json."""
     steps: int
     """Environment steps a seed took."""
+    manifest: dict[str, Any] = field(default_factory=dict)
+    """manifest.json."""
 
     @cached_property
     def episodes(self) -> Table:
         """By seed, then by step."""
-        return _sorted(read_csv(self.path, "episodes.csv"), self.path)
+        return _sorted(read_table(self.path / "episodes.csv"), self.path)
 
     @cached_property
     def windows(self) -> Table:
         """By seed, then by step."""
-        return _sorted(read_csv(self.path, "windows.csv"), self.path)
+        return _sorted(read_table(self.path / "windows.csv"), self.path)
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -70,14 +69,14 @@ def open_run(path: Path) -> RunFolder | str:
         if not (path / "config.json").exists():
             if path.exists() and not path.is_dir():
                 raise InputError(f"{path} is a file, not a run's folder")
-            return "not run"
+            return NOT_RUN
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
     content, manifest = _json(path / "config.json"), {}
     if (path / "manifest.json").exists():
         manifest = _json(path / "manifest.json")
     if "finished" not in manifest:
-        return "unfinished"
+        return UNFINISHED
     try:
         seeds, steps = [int(seed) for seed in content["seeds"]], int(manifest["steps"])
         known = content["method"], content["world"]["name"]
@@ -87,31 +86,7 @@ def open_run(path: Path) -> RunFolder | str:
         raise InputError(f"{path} is not a run's folder: seeds, steps or world are none") from error
     if not seeds or not all(known) or steps < 1:
         raise InputError(f"{path} is not a run's folder: it names no seed, step, method or world")
-    return RunFolder(path, content, steps)
-
-
-def read_csv(folder: Path, name: str) -> Table:
-    """A table, plain or gzipped, as columns of numbers; an empty cell is not a number."""
-    path = folder / name
-    packed = folder / f"{name}.gz"
-    if path.exists() and packed.exists():
-        raise InputError(f"{path} is there gzipped too: remove one of them")
-    try:
-        raw = path.read_bytes() if path.exists() else gzip.decompress(packed.read_bytes())
-        if not raw.endswith(b"\n"):
-            raise ValueError("the last row may lack digits")
-        header, *rows = csv.reader(io.StringIO(raw.decode("utf-8")))
-        columns = zip(*rows, strict=True)
-        return {
-            key: np.array([float(value or "nan") for value in column])
-            for key, column in zip(header, columns, strict=True)
-        }
-    except (OSError, EOFError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{path} is not the table a run writes: {reason}") from error
-    except (ValueError, csv.Error) as error:
-        reason = "a row is cut short, or is not numbers"
-        raise InputError(f"{path} is not the table a run writes: {reason}") from error
+    return RunFolder(path, content, steps, manifest)
 
 
 def _sorted(table: Table, path: Path) -> Table:

@@ -81,9 +81,10 @@ def _iqm(runs: Runs, variant: str, world: str, measure: str) -> Judged:
 def comparisons(runs: Runs) -> Iterator[Number]:
     """Table 5, six numbers a row."""
     found = compared(runs, FAMILY)
+    gone = next((result for result in found.values() if isinstance(result, str)), "")
     for each, given in zip(FAMILY, published()["comparisons"]["rows"], strict=True):
         yield _delta(runs, each, given).found(lambda e=each: _delta_judged(runs, e))
-        for name, printed, judged in _effects(given, found[each]):
+        for name, printed, judged in _effects(given, found[each], gone):
             what = f"{each.label}: {SHOWN.get(name, name)}"
             stated = Stated(f"{name}.{each.id}", "tab:stats", what, printed)
             yield stated.found(judged)
@@ -104,8 +105,11 @@ def _delta_judged(runs: Runs, each: Pair) -> Judged:
     return text, bracket(*difference, 3, "+"), judge.verdict(difference, band)
 
 
-def _effects(given: dict, found: tuple[stats.ComparisonRow, int] | str):
-    """d, PoI, the interval's side of zero, and the two corrected p values."""
+def _effects(given: dict, found: tuple[stats.ComparisonRow, int] | str, gone: str):
+    """d, PoI, the interval's side of zero, and the two corrected p values.
+
+    A p value is corrected over the whole family: where one of it is `gone` it cannot be told.
+    """
 
     def row() -> stats.ComparisonRow:
         if isinstance(found, str):
@@ -137,6 +141,8 @@ def _effects(given: dict, found: tuple[stats.ComparisonRow, int] | str):
         limit = theirs["below"] if isinstance(theirs, dict) else theirs
 
         def p(name: str = name, limit: float = limit) -> Judged:
+            if gone:
+                raise MissingError(gone)
             value = getattr(row(), name)
             is_agreed = (value < 0.05) == (limit < 0.05)
             is_opposed = value < 0.05 and row().result.delta * given["delta"] <= 0

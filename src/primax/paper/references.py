@@ -1,13 +1,13 @@
 """What policies that learn nothing score, for scale: exactly where that can be had, else simulated."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from primax.paper.evidence import Runs
-from primax.paper.experiments import VARIANTS
+from primax.paper.experiments import VARIANTS, WORLDS
 from primax.paper.measures import rolling
 from primax.worlds import World, make_world
 from primax.worlds.exact import expected_score
@@ -53,6 +53,14 @@ def average(runs: Runs, world: str, policy: str) -> float:
     """Its exact mean score, without any simulation."""
     exact = _average(world, _options(runs, world), policy)
     return reference(runs, world, policy).average if exact is None else exact
+
+
+def all_of(runs: Runs) -> dict[str, dict[str, dict[str, float]]]:
+    """Every policy in every world, by name."""
+    return {
+        world: {policy: asdict(reference(runs, world, policy)) for policy in POLICIES}
+        for world in WORLDS
+    }
 
 
 def density(runs: Runs) -> Density:

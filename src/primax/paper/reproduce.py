@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,10 @@ from primax import folder as disk
 from primax import runs
 from primax.config import Config
 from primax.config_json import create, read_config
-from primax.errors import InputError, RunError
+from primax.errors import InputError, StoppedError
 from primax.paper.evidence import BROKEN, Runs
 from primax.paper.experiments import SCALES, Cell
+from primax.paper.folders import UNFINISHED
 from primax.stops import interrupts
 
 TO_RUN, FINISHED, HALFWAY, ABSENT = "to run", "finished", "to go on", "not available yet"
@@ -24,9 +25,11 @@ MOST_JOBS = 4
 LISTEN_S = 0.2
 """Seconds until a signal is answered."""
 
-# Measured on an H200: 15 seeds of PRIME take 226 s for 250,000 steps and one 52 s; 15 seeds of a
-# method with one head take 52 s. Between them time is linear in networks x seeds.
-GPU_S, GPU_EACH_S, GPU_COMPILE_S = 40.0, 1.2, 21.0
+# Measured on an H200, 15 seeds for 250,000 steps, without compiling. A third of it is launches, which
+# more seeds do not add to (60 seeds of PRIME take 350 s); the rest grows with seeds and networks.
+GPU_S = {"prime": 117.0, "task": 23.0, "random": 23.0, "rnd": 35.0, "disagreement": 35.0}
+GPU_OTHER_S = 38.0  # from ratios measured before, of 1.7 to 1.9 times `task`
+GPU_SEEDS, GPU_NETWORKS, GPU_LAUNCHES, GPU_COMPILE_S = 15, 10, 1 / 3, (20.0, 45.0)
 # Measured on two cores of an AMD EPYC at the scale `quick`, and rough elsewhere: so many
 # multiplications a second, a time for every update besides, and for compiling without PRIME and with.
 CPU_WORK, CPU_UPDATE_S, CPU_COMPILE_S = 1.5e10, 3e-4, (19.0, 34.0)
@@ -43,9 +46,11 @@ class Task:
     cell: Cell
     state: str
     seconds: float
-    """Predicted, on a core of its own or on the GPU; 0 where nothing is to be done."""
+    """Predicted for what is left, on a core of its own or on the GPU; 0 where nothing is."""
     why: str = ""
     """A broken folder cannot be used."""
+    done: int = 0
+    """Steps it need not take again."""
 
     @property
     def is_open(self) -> bool:
@@ -109,8 +114,9 @@ def plan(home: Home, cells: list[Cell], platform: str) -> list[Task]:
             state, why = _state(home, cell, there), there.broken.get(cell.name, "")
         except InputError as error:
             state, why = BROKEN, str(error)
-        left = predict(cell, home.scale, platform) if state in (TO_RUN, HALFWAY) else 0.0
-        tasks.append(Task(cell, state, left, why))
+        task = Task(cell, state, 0.0, why, disk.newest_step(home.folder(cell)))
+        seconds = predict(cell, home.scale, platform, task.done) if task.is_open else 0.0
+        tasks.append(replace(task, seconds=seconds))
     return tasks
 
 
@@ -120,7 +126,7 @@ def _state(home: Home, cell: Cell, there: Runs) -> str:
         return FINISHED
     if not cell.variant.is_available:
         return ABSENT
-    if found == "unfinished":
+    if found == UNFINISHED:
         _check_same(home, cell)
         return HALFWAY
     return BROKEN if found == BROKEN else TO_RUN
@@ -158,17 +164,20 @@ def in_all(tasks: list[Task], num: int) -> float:
     return max(busy)
 
 
-def predict(cell: Cell, scale: str, platform: str) -> float:
-    """Seconds from the beginning, compiling included."""
+def predict(cell: Cell, scale: str, platform: str, done: int = 0) -> float:
+    """Seconds from a step on, compiling included."""
     config, num_seeds = cell.config(scale), len(cell.seeds(scale))
-    heads, share = getattr(config.reward, "heads", 0), config.total_steps / STEPS
+    heads, left = getattr(config.reward, "heads", 0), config.total_steps - done
+    is_prime = config.method == "prime"
     if platform == "gpu":
-        networks = config.critics.heads + heads
-        return GPU_COMPILE_S + share * (GPU_S + GPU_EACH_S * networks * num_seeds)
+        size = num_seeds / GPU_SEEDS
+        size *= (config.critics.heads + heads) / GPU_NETWORKS if is_prime else 1
+        whole = GPU_S.get(config.method, GPU_OTHER_S) * (GPU_LAUNCHES + (1 - GPU_LAUNCHES) * size)
+        return GPU_COMPILE_S[is_prime] + whole * left / STEPS
     reward = CPU_REWARD.get(config.method, CPU_OTHER_REWARD) * (1 + heads)
-    updates = num_seeds * config.total_steps / config.update_every
+    updates = num_seeds * left / config.update_every
     each = CPU_UPDATE_S + (config.critics.heads + reward) * _work(config) / CPU_WORK
-    return CPU_COMPILE_S[config.method == "prime"] + updates * each
+    return CPU_COMPILE_S[is_prime] + updates * each
 
 
 def _work(config: Config) -> float:
@@ -191,7 +200,7 @@ def work(home: Home, cell: Cell, worker: Worker, is_asked: runs.IsAsked) -> None
 
 def work_all(home: Home, tasks: list[Task], num: int, watch: Watch, say: runs.Say) -> None:
     """Runs tasks side by side. A signal, or the first to fail, stops the others too, at the end of
-    their windows and with a checkpoint.
+    their windows and with a checkpoint. Of a signal and a failure, the failure is told.
 
     In threads and not in processes: what kills this one leaves none behind.
     """
@@ -207,6 +216,8 @@ def work_all(home: Home, tasks: list[Task], num: int, watch: Watch, say: runs.Sa
             try:
                 with watch(task) as worker:
                     work(home, task.cell, worker, is_asked)
+            except StoppedError:
+                return  # because of a signal or a failure, which are told below
             except BaseException as error:  # raised again below, where somebody hears it
                 failures.append(error)
 
@@ -214,8 +225,11 @@ def work_all(home: Home, tasks: list[Task], num: int, watch: Watch, say: runs.Sa
         while left and not is_asked():
             left = wait(left, timeout=LISTEN_S).not_done
         if left:
-            say("stopping when the windows under way are done, or what is compiling is compiled …")
-    if is_told():
-        raise RunError(f"stopped; the same command goes on from what is in {home.runs}")
+            say(
+                "stopping when the windows under way are done, or what is compiling is compiled "
+                "(Ctrl-C again: at once) …"
+            )
     if failures:
         raise failures[0]
+    if is_told():
+        raise StoppedError(f"stopped; the same command goes on from what is in {home.runs}")

@@ -71,6 +71,12 @@ def sheet(numbers: list[Number]) -> Sheet:
     return Sheet("scorecard", "Scorecard", COLUMNS, rows, notes, (_counted(numbers),))
 
 
+def missed(card: Sheet) -> Sheet:
+    """The scorecard's rows that are judged and not reproduced."""
+    rows = tuple(row for row in card.rows if row[6] not in (judge.REPRODUCED, judge.NOT_RUN))
+    return Sheet("missed", "Numbers that are not reproduced", card.columns, rows)
+
+
 def _counted(numbers: list[Number]) -> str:
     counts = Counter(n.verdict for n in numbers)
     parts = [f"{counts[name]} {name}" for name in judge.VERDICTS if counts[name]]

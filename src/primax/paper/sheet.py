@@ -28,7 +28,11 @@ class Sheet:
 
     def markdown(self) -> str:
         """Title, what comes first, table, notes."""
-        lines = [f"### {self.title}", "", *(f"{line}\n" for line in self.above)]
+        return f"### {self.title}\n\n{self.body()}"
+
+    def body(self) -> str:
+        """The same without its title."""
+        lines = [f"{line}\n" for line in self.above]
         if self.rows:
             lines += [_line(self.columns), _line(["---"] * len(self.columns))]
             lines += [_line(row) for row in self.rows]

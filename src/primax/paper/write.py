@@ -5,15 +5,29 @@ from dataclasses import replace
 from pathlib import Path
 
 from primax import folder as disk
+from primax.config_json import to_bytes
 from primax.errors import InputError
-from primax.paper import beside, comparisons, exact, numbers, scalars, scorecard, tables
-from primax.paper.claims import claims_sheet
+from primax.paper import (
+    beside,
+    comparisons,
+    exact,
+    numbers,
+    references,
+    scalars,
+    scorecard,
+    tables,
+)
+from primax.paper.audit import audit_sheet
+from primax.paper.claims import FAILS, HOLDS, claims_sheet
+from primax.paper.embed import Blocks
 from primax.paper.evidence import BROKEN, LEFT_OUT, Runs
 from primax.paper.experiments import CELLS
 from primax.paper.figures import FIGURES
+from primax.paper.folders import NOT_RUN, UNFINISHED
 from primax.paper.measures import rolling
 from primax.paper.references import average
 from primax.paper.sheet import ABSENT, Sheet
+from primax.paper.times import times_sheet
 
 TABLES: dict[str, Callable[[Runs], Sheet]] = {
     "table1": tables.table1,
@@ -64,13 +78,23 @@ def states(runs: Runs) -> Sheet:
         variant = cell.variant
         run = runs.run(variant.name, cell.world)
         if not isinstance(run, str):
-            changes = ", ".join(runs.changes(variant.name, cell.world)) or "none"
-            rows.append((name, f"{len(run.seeds)} seeds, {run.steps:,} steps", changes))
+            asked = (variant.name, cell.world)
+            lists = (
+                ", ".join(found) or "none" for found in (runs.changes(*asked), runs.unsaid(*asked))
+            )
+            rows.append((name, f"{len(run.seeds)} seeds, {run.steps:,} steps", *lists))
         else:
             why = runs.broken.get(name, "").replace(str(runs.folders.get(name)), name)
             state = f"{run}: {why}" if why else run
-            rows.append((name, state if variant.is_available else "not available yet", ABSENT))
-    columns = ("cell", "state", "settings other than its own at the paper's scale")
+            rows.append(
+                (name, state if variant.is_available else "not available yet", *[ABSENT] * 2)
+            )
+    columns = (
+        "cell",
+        "state",
+        "settings other than its own at the paper's scale",
+        "settings its config.json does not give, read as they are now",
+    )
     notes = (LEFT_OUT_NOTE,) if any(row[1] == LEFT_OUT for row in rows) else ()
     return Sheet("runs", "The runs behind these pages", columns, tuple(rows), notes)
 
@@ -78,6 +102,9 @@ def states(runs: Runs) -> Sheet:
 def caveat(runs: Runs) -> tuple[str, ...]:
     """What must stand above verdicts: runs that are not the paper's, mixed, or broken."""
     said = []
+    there = [runs.run(cell.variant.name, cell.world) for cell in CELLS.values()]
+    if gone := sum(run in (NOT_RUN, UNFINISHED) for run in there):
+        said.append(f"{gone} of {len(CELLS)} runs are not there yet: no verdict counts them.")
     if other := [c.name for c in CELLS.values() if runs.changes(c.variant.name, c.world)]:
         not_papers = f"{len(other)} of these runs are not at the paper's settings"
         said.append(
@@ -94,7 +121,7 @@ def caveat(runs: Runs) -> tuple[str, ...]:
     return tuple(f"**{line}**" for line in said)
 
 
-def headline(runs: Runs) -> tuple[str, ...]:
+def curve_top(runs: Runs) -> tuple[str, ...]:
     """How far PRIME's curve on Maze rises above chance."""
     run = runs.run("prime", "maze")
     if isinstance(run, str):
@@ -108,8 +135,11 @@ def headline(runs: Runs) -> tuple[str, ...]:
     )
 
 
-def write_all(runs: Runs, out: Path, say: Callable[[str], None]) -> None:
-    """Tables as Markdown and CSV, figures as SVG and PNG, and a page that shows them all."""
+def write_all(runs: Runs, out: Path, say: Callable[[str], None]) -> Blocks:
+    """Tables as Markdown and CSV, figures as SVG, and a page that shows them all.
+
+    Returns all of it by name, for pages elsewhere.
+    """
     try:
         (out / "tables").mkdir(parents=True, exist_ok=True)
         (out / "figures").mkdir(exist_ok=True)
@@ -119,35 +149,54 @@ def write_all(runs: Runs, out: Path, say: Callable[[str], None]) -> None:
         say("tables …")
         sheets = {name: make(runs) for name, make in TABLES.items()}
         say("scorecard and claims …")
-        pages = {"scorecard": scorecard.sheet(all_numbers(runs)), "claims": claims_sheet(runs)}
+        judged, claims = scorecard.sheet(all_numbers(runs)), claims_sheet(runs)
         warned = caveat(runs)
-        told = [*warned, *(line for page in pages.values() for line in page.above)]
-        told += headline(runs)
-        pages = {name: replace(page, above=warned + page.above) for name, page in pages.items()}
-        pages["runs"] = states(runs)
+        told = (*warned, *judged.above, *claims.above, *curve_top(runs))
+        pages = {page.name: replace(page, above=warned + page.above) for page in (judged, claims)}
+        pages |= {page.name: page for page in (states(runs), audit_sheet(runs), times_sheet(runs))}
         for sheet in (*sheets.values(), *pages.values()):
             home = out / "tables" if sheet.name in sheets else out
             disk.write_whole(home / f"{sheet.name}.md", sheet.markdown().encode())
             disk.write_whole(home / f"{sheet.name}.csv", sheet.csv().encode())
+        disk.write_whole(out / "references.json", to_bytes(references.all_of(runs)))
         say("figures …")
         for name, draw in FIGURES.items():
             draw(runs, out / "figures" / name)
-        disk.write_whole(out / "index.md", _index(sheets, told).encode())
-        for line in headline(runs):
+        shown = {name: f"![{text}](figures/{name}.svg)" for name, text in CAPTIONS.items()}
+        disk.write_whole(out / "index.md", _index(sheets, shown, told).encode())
+        for line in curve_top(runs):
             say(line)
     except OSError as error:
         raise InputError(f"cannot write {out}: {error.strerror}") from error
+    whole = {name: sheet.markdown() for name, sheet in (sheets | pages).items()}
+    whole["missed"] = scorecard.missed(judged).markdown()
+    whole["headline"] = _headline(shown["figure1"], sheets["table1"], told, claims)
+    return whole | shown
 
 
-def _index(sheets: dict[str, Sheet], told: list[str]) -> str:
+def _headline(figure: str, table: Sheet, told: tuple[str, ...], claims: Sheet) -> str:
+    """The main figure and table, the counts, and each claim by its verdict."""
+    holds = [row[0] for row in claims.rows if row[4] == HOLDS]
+    fails = [f"- {row[0]}: {row[2]} Ours: {row[5]}." for row in claims.rows if row[4] == FAILS]
+    lists = [
+        "Claims of the paper that fail here ([tests](claims.md)):" if fails else "No claim fails.",
+        "\n".join(fails),
+        f"Claims that hold: {', '.join(holds) or 'none'}.",
+    ]
+    return "\n\n".join([figure, table.body().strip(), *told, *filter(None, lists)]) + "\n"
+
+
+def _index(sheets: dict[str, Sheet], figures: Blocks, told: tuple[str, ...]) -> str:
     """One page with all of it."""
+    beside = ("scorecard", "claims", "runs", "audit", "times")
+    links = ", ".join(f"[{name}]({name}.md)" for name in beside)
     parts = [
         "# The paper's tables and figures, from these runs",
-        "[scorecard](scorecard.md), [claims](claims.md), [runs](runs.md). Made by `primax reproduce`.",
+        f"{links}. Made by `primax reproduce`.",
         *told,
     ]
     parts += [sheet.markdown() for sheet in sheets.values()]
-    parts += [f"### {text}\n\n![{text}](figures/{name}.svg)" for name, text in CAPTIONS.items()]
+    parts += [f"### {CAPTIONS[name]}\n\n{figure}" for name, figure in figures.items()]
     parts.append(
         "Level lines are policies that learn nothing: a random walker, a blind sweep row by row, and "
         "on Butterflies going to the centre to stay, the paper's position-only comparator."

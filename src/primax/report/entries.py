@@ -18,11 +18,10 @@ from primax.report.reading import (
     attempt,
     grid,
     open_run,
-    read_long,
     read_maps,
     read_replays,
 )
-from primax.tables import Table
+from primax.tables import Table, read_table
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -104,7 +103,7 @@ def gather(paths: tuple[Path, ...]) -> Entries:
 
 
 def _read(run: Run) -> Read:
-    long_windows = attempt("windows", lambda: read_long(run.path, "windows.csv"))
+    long_windows = attempt("windows", lambda: read_table(run.path / "windows.csv", is_growing=True))
     return Read(
         attempt("episodes", lambda: _scored(run)),
         long_windows,
@@ -117,7 +116,7 @@ def _read(run: Run) -> Read:
 
 
 def _scored(run: Run) -> Grid:
-    found = grid(read_long(run.path, "episodes.csv"), run.seeds, "episodes.csv")
+    found = grid(read_table(run.path / "episodes.csv", is_growing=True), run.seeds, "episodes.csv")
     if "score" not in found:
         raise InputError("episodes.csv has no column score")
     return found

@@ -4,7 +4,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from primax.report.reading import Run
+from primax.config_json import unsaid
+from primax.report.reading import Gap, Run, attempt
 
 MOST_NAMED = 3
 """Runs or methods a line names; the rest are counted."""
@@ -96,6 +97,9 @@ def origin(run: Run) -> Origin:
         )
         if manifest.get(name) not in (None, "")
     ]  # fmt: skip
+    gone = attempt("settings", lambda: unsaid(run.content))
+    if gone and not isinstance(gone, Gap):
+        facts.append(("not in config.json, read as they are now", ", ".join(gone)))
     for name, label in (("compile_s", "compile seconds"), ("run_s", "run seconds")):
         seconds = [part.get(name) for part in parts]
         known = [value for value in seconds if isinstance(value, int | float)]

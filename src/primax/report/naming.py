@@ -12,6 +12,14 @@ from primax.paper.experiments import VARIANTS
 from primax.report.reading import Run, attempt
 from primax.worlds import World, make_world
 
+LABELS = {name: variant.label for name, variant in VARIANTS.items()} | {
+    "ensemble_snapshot": "Disagreement, frozen by window",
+    "icm": "ICM",
+    "count": "Counts",
+    "dirichlet": "Dirichlet",
+    "none": "No reward",
+}
+"""Of variants, and of methods that are none."""
 SCORES = {
     "butterflies": "catches an episode",
     "maze": "share of episodes that reach the flag",
@@ -27,6 +35,7 @@ ON_DARK = {
     "#56B4E9": "#a6d9f7",
     "#5D3A9B": "#a487e6",
     "#777777": "#a0a0a0",
+    "#882255": "#d0739f",
     "#8B6508": "#c0922f",
 }
 """What would not be seen on a dark page, lighter; every other colour is the same on both."""
@@ -113,7 +122,7 @@ def looks(runs: Sequence[Run], of_run: Sequence[int]) -> list[Look]:
     strangers = list(dict.fromkeys(v for v in variants if v not in STYLE))
     found = []
     for i, (run, variant, pair) in enumerate(zip(runs, variants, pairs, strict=True)):
-        label = VARIANTS[variant].label if variant in VARIANTS else variant
+        label = LABELS.get(variant, variant)
         if pairs.count(pair) > 1:
             label += f" ({run.name})"
         if variant in STYLE:

@@ -1,8 +1,5 @@
 """A run's folder read with patience: each part is there, or it is said why it is not."""
 
-import csv
-import gzip
-import io
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +11,7 @@ from numpy.typing import NDArray
 
 from primax import npz, records
 from primax.errors import InputError
-from primax.tables import Table
+from primax.tables import UNPACK, Table, read_whole
 
 T = TypeVar("T")
 Floats = NDArray[np.float64]
@@ -117,23 +114,6 @@ def _json(path: Path) -> dict[str, Any]:
     return content
 
 
-def read_long(folder: Path, name: str) -> Table:
-    """A table as columns, plain or gzipped; a last line that is not whole is left out."""
-    path, packed = folder / name, folder / f"{name}.gz"
-    if not path.exists() and not packed.exists():
-        raise InputError(f"no {name}")
-    raw = path.read_bytes() if path.exists() else gzip.decompress(packed.read_bytes())
-    text = raw[: raw.rfind(b"\n") + 1].decode("utf-8")
-    header, *rows = csv.reader(io.StringIO(text))
-    if not rows:
-        raise InputError(f"{name} has no rows yet")
-    columns = zip(*rows, strict=True)
-    return {
-        key: np.array([float(value or "nan") for value in column])
-        for key, column in zip(header, columns, strict=True)
-    }
-
-
 def grid(table: Table, seeds: tuple[int, ...], name: str) -> Grid:
     """Columns a row a seed, as long as the shortest seed is."""
     if not {"seed", "step"} <= set(table):
@@ -158,10 +138,9 @@ def read_maps(folder: Path) -> dict[str, np.ndarray]:
 
 def read_replays(folder: Path) -> list[dict[str, Any]]:
     """The recorded episodes, whole lines only."""
-    path = folder / "replays.jsonl"
-    if not path.exists():
+    if not any((folder / f"replays.jsonl{end}").exists() for end in UNPACK):
         raise InputError("no replays.jsonl")
-    raw = path.read_bytes()
+    raw = read_whole(folder / "replays.jsonl")
     lines = raw[: raw.rfind(b"\n") + 1].decode("utf-8").splitlines()
     if not lines:
         raise InputError("replays.jsonl has no episode yet")

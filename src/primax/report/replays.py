@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.errors import InputError
+from primax.records import telling
 from primax.report.frozen import Frozen
 from primax.report.heat import MAPS, Arrays
 from primax.report.packing import column, number, text
@@ -58,10 +59,8 @@ def choose(packed: dict[str, Any], scores: dict[int, float], room: int) -> dict[
     """As many seeds as fit: the best by run average, the worst, the middle, then the rest."""
     episodes = packed["episodes"]
     seeds = {episode["seed"] for episode in episodes}
-    ranked = sorted(seeds, key=lambda seed: (-scores.get(seed, -math.inf), seed))
-    order = dict.fromkeys([ranked[0], ranked[-1], ranked[len(ranked) // 2], *ranked])
     kept: list[int] = []
-    for seed in order:
+    for seed in telling({seed: scores.get(seed, -math.inf) for seed in seeds}):
         size = sum(_size(episode) for episode in episodes if episode["seed"] == seed)
         if kept and size > room:
             break

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from primax import folder as disk
 from primax.errors import InputError
 
 PAGES = ("scorecard.csv", "claims.csv", "runs.csv")
@@ -22,7 +23,7 @@ def find(folders: list[Path]) -> Sources:
     runs: list[Path] = []
     reproductions: list[Path] = []
     for folder in folders:
-        found = _inside(folder)
+        found = disk.runs_in(folder)
         if _is_reproduction(folder):
             reproductions.append(folder)
         elif not found:
@@ -38,16 +39,3 @@ def find(folders: list[Path]) -> Sources:
 
 def _is_reproduction(folder: Path) -> bool:
     return any((folder / name).is_file() for name in (*PAGES, "scale"))
-
-
-def _inside(folder: Path) -> list[Path]:
-    """The folder itself, or those in it (in a reproduction: in its `runs`), by name."""
-    try:
-        if not folder.is_dir():
-            raise InputError(f"{folder} is not a folder")
-        if (folder / "config.json").exists():
-            return [folder]
-        home = folder / "runs" if (folder / "runs").is_dir() else folder
-        return sorted(path for path in home.iterdir() if (path / "config.json").exists())
-    except OSError as error:
-        raise InputError(f"cannot read {folder}: {error.strerror}") from error

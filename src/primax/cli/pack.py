@@ -1,0 +1,51 @@
+"""Writes finished runs as they are published, a folder each: tables compressed, a few maps and \
+episodes, no checkpoints.
+
+Pages, reports, audits and statistics can be made of them; they cannot be resumed or explained.
+"""
+
+import argparse
+from pathlib import Path
+
+from primax import folder as disk
+from primax.cli.common import plain_console
+from primax.errors import InputError
+from primax.pack import Files, packed
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("dir", type=Path, nargs="+", help="runs' folders, or folders with runs in")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where they go")
+
+
+def run(args: argparse.Namespace) -> int:
+    console, left_out = plain_console(), []
+    for folder in (found for given in args.dir for found in disk.runs_in(given)):
+        name = folder.resolve().name
+        try:
+            content = packed(folder)
+        except InputError as error:
+            left_out.append(name)
+            console.print(f"left out: {error}", soft_wrap=True)
+            continue
+        said = "the same" if _write(args.out / name, content) else "written"
+        size = sum(map(len, content.values())) / 1e6
+        console.print(f"{args.out / name}: {size:.2f} MB, {said}", soft_wrap=True)
+    return 1 if left_out else 0
+
+
+def _write(place: Path, content: Files) -> bool:
+    """Whether it was there already; another run of that name is never overwritten."""
+    try:
+        if place.exists():
+            if {path.name: path.read_bytes() for path in place.iterdir()} != content:
+                raise InputError(f"{place} holds another run: remove it first")
+            return True
+        temporary = place.with_name(f"{place.name}.part")
+        temporary.mkdir(parents=True, exist_ok=True)
+        for name, raw in content.items():
+            disk.write_whole(temporary / name, raw)
+        temporary.rename(place)
+        return False
+    except OSError as error:
+        raise InputError(f"cannot write {place}: {error.strerror}") from error

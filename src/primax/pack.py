@@ -1,0 +1,83 @@
+"""A finished run as it is published: whole tables, compressed, a few maps and episodes, no state.
+
+Everything that reads a run reads this too, but for what needs a checkpoint.
+"""
+
+import bz2
+import json
+from pathlib import Path
+
+import numpy as np
+
+from primax import npz, records, runs, training
+from primax.config_json import Seeds, read_config
+from primax.errors import InputError
+from primax.tables import Table, read_table, read_whole
+
+DIGITS = 5
+"""Of means in windows.csv, which are most of a run's bytes; all of episodes.csv is kept."""
+EXACT = "_max"
+"""Columns that end so are held against bounds, which they reach: no digit of them may go."""
+KEPT = ("visits", "step", "seed")
+"""Arrays of maps.npz that are no parts of a reward."""
+Files = dict[str, bytes]
+
+
+def packed(folder: Path) -> Files:
+    """The files of a finished run by name; equal runs give equal bytes, and a packed one itself."""
+    config, seeds = read_config(folder)
+    if "finished" not in runs.read_manifest(folder):
+        raise InputError(f"{folder} is not finished: primax resume {folder} goes on with it")
+    try:
+        kept = _kept(read_table(folder / "episodes.csv"), seeds)
+        return {
+            "config.json": (folder / "config.json").read_bytes(),
+            "manifest.json": (folder / "manifest.json").read_bytes(),
+            "episodes.csv.bz2": bz2.compress(read_whole(folder / "episodes.csv")),
+            "windows.csv.bz2": bz2.compress(rounded(read_whole(folder / "windows.csv"))),
+            "maps.npz": _few_maps(folder / "maps.npz", list(records.recorded(config))),
+            "replays.jsonl.bz2": bz2.compress(_few(read_whole(folder / "replays.jsonl"), kept)),
+        }
+    except (OSError, EOFError, ValueError, KeyError, npz.NpzError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{folder} cannot be packed: {reason}") from error
+
+
+def _kept(episodes: Table, seeds: Seeds) -> set[int]:
+    """The seeds whose episodes are kept: the best, the worst and the middle one."""
+    averages = training.measures(episodes, len(seeds)).average
+    return set(records.telling(dict(zip(sorted(seeds), averages.tolist(), strict=True)))[:3])
+
+
+def rounded(table: bytes) -> bytes:
+    """A CSV whose numbers with a point have DIGITS digits at most; maxima and whole numbers stay."""
+    header, *lines = (line.split(",") for line in table.decode().splitlines())
+    rows = [
+        [
+            cell if name.endswith(EXACT) else _short(cell)
+            for name, cell in zip(header, line, strict=True)
+        ]
+        for line in lines
+    ]
+    return "".join(",".join(line) + "\n" for line in (header, *rows)).encode()
+
+
+def _short(cell: str) -> str:
+    return f"{float(cell):.{DIGITS}g}" if "." in cell or "e" in cell else cell
+
+
+def _few_maps(path: Path, ends: list[int]) -> bytes:
+    """Of the windows with a recorded episode, and the last: visits since the one before, parts then."""
+    maps = dict(npz.read(path))
+    steps = maps["step"]
+    at = np.flatnonzero(np.isin(steps, [*ends, steps[-1]]))
+    begins = np.concatenate([[0], at[:-1] + 1])
+    few = {name: values[at].astype(np.float16) for name, values in maps.items() if name not in KEPT}
+    few |= {"visits": np.add.reduceat(maps["visits"], begins, axis=0, dtype=np.int32)}
+    few |= {"step": steps[at], "seed": maps["seed"]}
+    return npz.to_bytes(few.items(), is_compressed=True)
+
+
+def _few(replays: bytes, seeds: set[int]) -> bytes:
+    lines = replays.splitlines(keepends=True)
+    return b"".join(line for line in lines if json.loads(line)["seed"] in seeds)

@@ -1,0 +1,291 @@
+"""The published runs in results/paper: whole, and all pages made of them anew to the same bytes.
+
+The same is tried on made-up runs, packed and filled in as those are.
+"""
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from report_case import full_run
+from test_paper_case import without_simulation
+
+from primax.cli import main
+from primax.errors import InputError
+from primax.guarantees.audit import AUDITS, audit, read_run
+from primax.guarantees.row import FAILS
+from primax.pack import packed, rounded
+from primax.paper import embed, references
+from primax.paper.evidence import Runs
+from primax.paper.experiments import CELLS
+from primax.paper.folders import RunFolder
+from primax.paper.references import Reference
+from primax.paper.write import write_all
+from primax.report import make
+from primax.tables import read_table, read_whole
+
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "results" / "paper"
+PAGES = (ROOT / "README.md", ROOT / "docs" / "reproduction.md")
+REPORT = ROOT / "docs" / "report_paper.html"
+MOST_BYTES, MOST_REPORT = 20_000_000, 10_000_000
+published = pytest.mark.skipif(
+    not (RESULTS / "index.md").exists(), reason="results/paper is not there yet: no run to publish"
+)
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """Every file but the runs themselves."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+    return {name: raw for name, raw in found.items() if not name.startswith("runs/")}
+
+
+@contextmanager
+def known_references(home: Path) -> Iterator[None]:
+    """What scripted policies score is read, not simulated: compiling them takes half a minute."""
+    known = json.loads((home / "references.json").read_text())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(references, "_reference", lambda w, _, p, __: Reference(**known[w][p]))
+        patch.setattr(references, "_average", lambda w, _, p: known[w][p]["average"])
+        yield
+
+
+def check_pages(home: Path, runs: Runs, pages: tuple[Path, ...], out: Path) -> embed.Blocks:
+    """Writes all of it anew beside, and compares."""
+    blocks = write_all(runs, out, lambda said: None)
+    ours, theirs = content(out), content(home)
+    theirs.pop("scale", None)
+    assert set(ours) == set(theirs)
+    assert [name for name in ours if ours[name] != theirs[name]] == []
+    for page in pages:
+        check_filled(home, page, blocks)
+    return blocks
+
+
+def check_filled(home: Path, page: Path, blocks: embed.Blocks) -> None:
+    text = page.read_text(encoding="utf-8")
+    made = embed.filled(text, blocks, embed.way(home, page.parent))
+    assert made == text, f"{page.name}: primax reproduce --into"
+
+
+def check_run(run: RunFolder, name: str) -> None:
+    """A cell has all its seeds, each its own, to the last episode."""
+    cell = CELLS[name]
+    config = cell.config("paper")
+    assert run.seeds == cell.seeds("paper"), name
+    scores, distance, coverage = (
+        run.grid("episodes", column) for column in ("score", "distance", "coverage")
+    )
+    assert scores is not None and distance is not None and coverage is not None
+    assert scores.shape == (len(run.seeds), config.total_steps // config.world.horizon), name
+    lives = {np.stack([scores[i], distance[i], coverage[i]]).tobytes() for i in range(len(scores))}
+    assert len(lives) == len(run.seeds), f"two seeds of {name} are the same"
+    assert np.isfinite(scores).all(), name
+
+
+def check_whole(home: Path, runs: Runs) -> None:
+    """Of every run there is; and all of them from one commit."""
+    found = {name: runs.run(cell.variant.name, cell.world) for name, cell in CELLS.items()}
+    assert not runs.broken and not runs.mixed()
+    there = {name: run for name, run in found.items() if isinstance(run, RunFolder)}
+    assert {path.name for path in (home / "runs").iterdir()} == set(there)
+    lives = set()
+    for name, run in there.items():
+        check_run(run, name)
+        assert runs.changes(CELLS[name].variant.name, CELLS[name].world) == []
+        assert runs.unsaid(CELLS[name].variant.name, CELLS[name].world) == []
+        lives.add((run.content["world"]["name"], run.episodes["distance"].tobytes()))
+    assert len(lives) == len(there), "two cells have the same episodes"
+    commits = {run.manifest["commit"] for run in there.values()}
+    assert len(commits) == 1 and not next(iter(commits)).endswith("+")
+
+
+# --- what is published -------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def ours() -> Runs:
+    """Read once for all tests."""
+    return Runs.under(RESULTS / "runs")
+
+
+@published
+def test_the_published_pages_are_made_anew_to_the_same_bytes(ours, tmp_path):
+    with known_references(RESULTS):
+        check_pages(RESULTS, ours, PAGES, tmp_path)
+
+
+@published
+@pytest.mark.slow
+def test_the_published_pages_are_made_anew_with_every_policy_simulated(ours, tmp_path):
+    check_pages(RESULTS, ours, PAGES, tmp_path)
+
+
+@published
+def test_the_published_runs_are_whole(ours):
+    check_whole(RESULTS, ours)
+    size = sum(path.stat().st_size for path in RESULTS.rglob("*") if path.is_file())
+    assert size < MOST_BYTES
+
+
+@published
+def test_no_published_run_breaks_a_promise():
+    assert f"| {FAILS} " not in (RESULTS / "audit.md").read_text(encoding="utf-8")
+
+
+@published
+@pytest.mark.slow
+def test_the_published_report_is_made_anew_to_the_same_bytes(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    page = make([RESULTS.relative_to(ROOT)]).encode()
+    assert page == REPORT.read_bytes() and len(page) < MOST_REPORT
+
+
+# --- the same on made-up runs ------------------------------------------------------------------
+
+MADE_UP = ("prime_maze", "prime_butterflies", "task_maze")
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory) -> Path:
+    """Three runs packed by the command, pages, and a page with marks."""
+    place = tmp_path_factory.mktemp("published")
+    for name in MADE_UP:
+        full_run(place / "made", name)
+    home = place / "paper"
+    assert main(["pack", str(place / "made"), "--out", str(home / "runs")]) == 0
+    page = place / "page.md"
+    marks = "\n".join(f"<!-- results: {n} -->\n<!-- /results -->" for n in ("headline", "table1"))
+    page.write_text(f"before\n{marks}\nafter\n", encoding="utf-8")
+    with without_simulation(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(references, "_average", lambda *_: 0.25)  # exactly, it takes seconds
+        args = ["--no-run", "--scale", "paper", "--out", str(home), "--into", str(page)]
+        assert main(["reproduce", *args]) == 0
+    return home
+
+
+def test_made_up_runs_give_their_pages_twice(home, tmp_path):
+    page = home.parent / "page.md"
+    with known_references(home):
+        blocks = check_pages(home, Runs.under(home / "runs"), (page,), tmp_path)
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("before\n") and text.endswith("after\n")
+    assert "](paper/figures/figure1.svg)" in text and "37 of 40 runs are not there" in text
+    other = page.with_name("other.md")
+    other.write_text(text.replace("| PRIME |", "| PRIME! |"), encoding="utf-8")
+    with pytest.raises(AssertionError, match=r"other\.md"):
+        check_filled(home, other, blocks)
+
+
+def test_what_is_packed_reads_like_the_run(home):
+    for name in MADE_UP:
+        before, after = home.parent / "made" / name, home / "runs" / name
+        runs = [Runs({name: path}).run(*name.rsplit("_", 1)) for path in (before, after)]
+        a, b = (run for run in runs if isinstance(run, RunFolder))
+        assert a.manifest == b.manifest and a.content == b.content
+        for column, values in a.episodes.items():
+            np.testing.assert_array_equal(values, b.episodes[column])
+        for column, values in a.windows.items():
+            np.testing.assert_allclose(b.windows[column], values, rtol=5e-5)
+        old, new = (np.load(path / "maps.npz") for path in (before, after))
+        assert set(old) == set(new) and len(new["step"]) == 10
+        np.testing.assert_array_equal(old["visits"].sum(axis=0), new["visits"].sum(axis=0))
+        rows = np.searchsorted(old["step"], new["step"])
+        np.testing.assert_allclose(old["v_epi"][rows], new["v_epi"], rtol=1e-3)
+        assert packed(after) == {path.name: path.read_bytes() for path in after.iterdir()}
+
+
+@pytest.mark.parametrize("name", ["prime_maze", "prime_butterflies"])
+def test_what_is_rounded_keeps_every_promise_it_kept(name, tmp_path):
+    """On real runs: a tenth of the targets reach their bound to five digits."""
+    folder = ROOT / "results" / "preliminary" / name
+    config, table = read_run(folder)
+    (tmp_path / "windows.csv").write_bytes(rounded(read_whole(folder / "windows.csv")))
+    fewer = read_table(tmp_path / "windows.csv")
+    np.testing.assert_array_equal(fewer["y_abs_max"], table["y_abs_max"])
+    for row in AUDITS:
+        assert audit(row, fewer, config).verdict == audit(row, table, config).verdict != FAILS
+
+
+def test_a_packed_run_has_a_report_an_audit_and_statistics(home, capsys, monkeypatch):
+    monkeypatch.setattr("primax.report.index._lines", lambda place: [])
+    page = make([home])
+    assert '"hasMaps":true,"hasReplays":true' in page and "Not here" not in page
+    folder = str(home / "runs" / "prime_maze")
+    assert main(["stats", folder, "--measure", "tail:v_epi"]) == 0
+    assert main(["verify", "--run", folder]) in (0, 1)
+    assert main(["explain", folder]) == 2
+    assert "no checkpoint" in capsys.readouterr().err
+
+
+def test_packing_overwrites_nothing_and_names_what_it_leaves_out(home, tmp_path, capsys):
+    out, made = tmp_path / "out", tmp_path / "made"
+    shutil.copytree(home.parent / "made" / "task_maze", made / "task_maze")
+    command = ["pack", str(made), "--out", str(out)]
+    for said in ("written", "the same"):
+        assert main(command) == 0 and said in capsys.readouterr().out
+    manifest = made / "task_maze" / "manifest.json"
+    about = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps(about | {"steps": 1}))
+    assert main(command) == 2 and "holds another run" in capsys.readouterr().err
+    about.pop("finished")
+    manifest.write_text(json.dumps(about))
+    assert main(command) == 1 and "is not finished" in capsys.readouterr().out
+    (made / "task_maze" / "maps.npz").unlink()
+    manifest.write_text(json.dumps(about | {"finished": "now"}))
+    assert main(command) == 1 and "cannot be packed" in capsys.readouterr().out
+
+
+def test_a_run_that_is_not_whole_is_found(home, monkeypatch):
+    """Made-up runs are shorter than the paper's, have three seeds and no commit."""
+    with pytest.raises(AssertionError):
+        check_whole(home, Runs.under(home / "runs"))
+    run = Runs.under(home / "runs").run("task", "maze")
+    assert isinstance(run, RunFolder)
+    cell = type(CELLS["task_maze"])
+    monkeypatch.setattr(cell, "seeds", lambda *_: (0, 1, 2))
+    monkeypatch.setattr(cell, "config", lambda *_: make_config(run))
+    check_run(run, "task_maze")
+    order = np.argsort(run.episodes["seed"] == 2, kind="stable")
+    first = run.episodes["seed"][order] == 0
+    for column in ("score", "distance", "coverage"):
+        run.episodes[column][run.episodes["seed"] == 1] = run.episodes[column][order][first]
+    with pytest.raises(AssertionError, match="two seeds of task_maze are the same"):
+        check_run(run, "task_maze")
+
+
+def make_config(run: RunFolder):
+    from primax.config_json import from_json
+
+    return from_json(run.content)[0]
+
+
+# --- marks -------------------------------------------------------------------------------------
+
+
+def test_marked_places_are_filled_and_links_lead_from_the_page():
+    text = "a\n<!-- results: t -->\nold\n<!-- /results -->\nb [x](y.md)\n"
+    block = "[runs](runs.md) [far](https://x.org/y)"
+    once = embed.filled(text, {"t": block}, "../results")
+    assert "[runs](../results/runs.md) [far](https://x.org/y)" in once and "old" not in once
+    assert once.endswith("b [x](y.md)\n") and embed.filled(once, {"t": block}, "../results") == once
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("nothing", "no place is marked"), ("<!-- results: tabel1 -->\n<!-- /results -->", "table1")],
+)
+def test_a_page_that_cannot_be_filled_is_refused_in_one_line(tmp_path, text, said):
+    page = tmp_path / "page.md"
+    page.write_text(text)
+    with pytest.raises(InputError, match=said) as error:
+        embed.fill(page, {"table1": ""}, tmp_path)
+    assert re.match(r".*page\.md: ", str(error.value)) and page.read_text() == text
+    with pytest.raises(InputError, match="cannot write"):
+        embed.fill(tmp_path / "nowhere.md", {}, tmp_path)
