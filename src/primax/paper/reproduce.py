@@ -26,9 +26,9 @@ LISTEN_S = 0.2
 """Seconds until a signal is answered."""
 
 # Measured on an H200, 15 seeds for 250,000 steps, without compiling. A third of it is launches, which
-# more seeds do not add to (60 seeds of PRIME take 350 s); the rest grows with seeds and networks.
-GPU_S = {"prime": 117.0, "task": 23.0, "random": 23.0, "rnd": 35.0, "disagreement": 35.0}
-GPU_OTHER_S = 38.0  # from ratios measured before, of 1.7 to 1.9 times `task`
+# more seeds do not add to (60 seeds of PRIME take 295 s); the rest grows with seeds and networks.
+GPU_S = {"prime": 103.0, "task": 24.0, "random": 24.0, "rnd": 37.0, "disagreement": 38.0}
+GPU_OTHER_S = 38.0  # SMIRL takes 34; others by ratios measured before, of 1.7 to 1.9 times `task`
 GPU_SEEDS, GPU_NETWORKS, GPU_LAUNCHES, GPU_COMPILE_S = 15, 10, 1 / 3, (20.0, 45.0)
 # Measured on two cores of an AMD EPYC at the scale `quick`, and rough elsewhere: so many
 # multiplications a second, a time for every update besides, and for compiling without PRIME and with.
