@@ -48,9 +48,11 @@ def options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--plan", action="store_true", help="say what there is to do, and stop")
     parser.add_argument(
+        "--names", action="store_true", help="as --plan, but only names, one a line, for xargs"
+    )
+    parser.add_argument(
         "--no-run", action="store_true", help="write from the runs that are there, and run nothing"
     )
-
     parser.add_argument(
         "--no-pages", action="store_true", help="make the runs, and write nothing from them"
     )
@@ -70,12 +72,16 @@ def run(args: argparse.Namespace) -> None:
         check_range("--jobs", args.jobs, 1, 1_000)
     home = reproduce.open_home(args.out, args.scale, args.runs)
     cells = select(args.only, args.scale)
-    if not args.no_pages:
+    if not (args.no_pages or args.names):
         matplotlib()  # before hours of work, not after
     start_jax(" ".join(SAME_BITS))
     tasks, jobs = [], args.jobs or reproduce.jobs(jax.default_backend())
-    if args.plan or not args.no_run:
+    if args.plan or args.names or not args.no_run:
         tasks = reproduce.plan(home, cells, jax.default_backend())
+        if args.names:
+            for task in reproduce.in_order([task for task in tasks if task.is_open]):
+                print(task.cell.name)
+            return
         if args.plan:
             console.print(_table(tasks, jobs))
             if left_out := len(CELLS) - len(tasks) if not args.only else 0:
