@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -92,21 +93,20 @@ def compile_program(config: Config, seeds: tuple[int, ...]) -> Program:
         ids = jax.ShapeDtypeStruct((len(seeds),), jnp.int32)
         clock = jax.ShapeDtypeStruct((), jnp.int32)
         root = jax.eval_shape(lambda: jax.random.key(0))
-        init = jax.jit(jax.vmap(learner.init, in_axes=(None, 0)))
         state = state_like(config, seeds)
-        parts = [
-            jax.jit(jax.vmap(part, in_axes=(0, None)), donate_argnums=0)
-            .lower(state, clock)
-            .compile()
-            for part in (learner.warm_up, learner.window)
+        lowered = [
+            jax.jit(jax.vmap(part, in_axes=(0, None)), donate_argnums=0).lower(state, clock)
+            for part in (learner.window, learner.warm_up)
         ]
-        init = init.lower(root, ids).compile()
-    stats: Any = parts[1].memory_analysis()
+        lowered.append(jax.jit(jax.vmap(learner.init, in_axes=(None, 0))).lower(root, ids))
+    with ThreadPoolExecutor(len(lowered)) as pool:  # compiling needs no interpreter
+        window, warm_up, init = pool.map(lambda part: part.compile(), lowered)
+    stats: Any = window.memory_analysis()
     memory = {
         "state_bytes_a_seed": stats.argument_size_in_bytes // len(seeds),
         "temporary_bytes": stats.temp_size_in_bytes,
     }
-    return Program(init, *parts, time.perf_counter() - start, memory)
+    return Program(init, warm_up, window, time.perf_counter() - start, memory)
 
 
 def state_like(config: Config, seeds: tuple[int, ...]) -> Any:
