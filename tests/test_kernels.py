@@ -42,7 +42,7 @@ def assert_close(found, wanted, **how):
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, **how), found, wanted)
 
 
-@pytest.mark.parametrize("num_planes", [3, 4], ids=["filled up", "four columns a tile"])
+@pytest.mark.parametrize("num_planes", [4, 9], ids=["four columns a tile", "filled up"])
 def test_networks_and_their_gradients(num_planes):
     """Two networks on a minibatch that fills one block and a part of another."""
     net, planes, weight = case(70, num=(2,), planes=num_planes)

@@ -282,6 +282,17 @@ def test_names_of_what_is_left_one_a_line(tmp_path, capsys):
     assert not (tmp_path / "out").exists()
 
 
+def test_many_may_begin_at_once(tmp_path):
+    """As `make paper` does: none may take another's file away."""
+    home = reproduce.open_home(tmp_path / "out", "smoke")
+    begin = "import sys; from pathlib import Path; from primax.paper import reproduce as r; "
+    begin += "home = r.open_home(Path(sys.argv[1]), 'smoke'); [r.begin(home) for _ in range(50)]"
+    command = [sys.executable, "-c", begin, str(home.path)]
+    several = [subprocess.Popen(command) for _ in range(3)]
+    assert [one.wait() for one in several] == [0, 0, 0]
+    assert [path.name for path in home.path.iterdir()] == ["scale"]
+
+
 def test_predictions_follow_the_measured_rates():
     """On an H200: 103 s for 15 seeds of PRIME, 24 s for Ext-DQN, compiling apart; less on Maze."""
     prime, task, maze, half = (

@@ -136,7 +136,9 @@ def test_the_published_runs_are_whole(ours):
 
 @published
 def test_no_published_run_breaks_a_promise():
-    assert f"| {FAILS} " not in (RESULTS / "audit.md").read_text(encoding="utf-8")
+    rows = (RESULTS / "audit.csv").read_text(encoding="utf-8").splitlines()[1:]
+    assert rows and not any(FAILS in row for row in rows)
+    assert all("(not run)" in row for row in rows if "(" in row), "an audit could not be made"
 
 
 @published
@@ -240,6 +242,14 @@ def test_packing_overwrites_nothing_and_names_what_it_leaves_out(home, tmp_path,
     (made / "task_maze" / "maps.npz").unlink()
     manifest.write_text(json.dumps(about | {"finished": "now"}))
     assert main(command) == 1 and "cannot be packed" in capsys.readouterr().out
+    config = made / "task_maze" / "config.json"
+    config.write_text(config.read_text().replace('"seeds": [', '"seeds": [7, '))
+    assert main(command) == 1 and "other seeds than" in capsys.readouterr().out
+    (out / "nothing").mkdir()
+    assert main(["pack", str(out / "nothing"), "--out", str(out)]) == 2
+    assert main(["pack", str(made / "task_maze"), "--out", str(made)]) == 2
+    said = capsys.readouterr().err
+    assert "no run in" in said and "into itself" in said
 
 
 def test_a_run_that_is_not_whole_is_found(home, monkeypatch):
@@ -279,7 +289,15 @@ def test_marked_places_are_filled_and_links_lead_from_the_page():
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("nothing", "no place is marked"), ("<!-- results: tabel1 -->\n<!-- /results -->", "table1")],
+    [
+        ("nothing", "no place is marked"),
+        ("<!-- results: tabel1 -->\n<!-- /results -->", "table1"),
+        ("<!-- results: table1 -->\nprose", "no other side"),
+        (
+            "<!-- results: table1 -->\nprose\n<!-- results: table1 -->\n<!-- /results -->",
+            "no other",
+        ),
+    ],
 )
 def test_a_page_that_cannot_be_filled_is_refused_in_one_line(tmp_path, text, said):
     page = tmp_path / "page.md"

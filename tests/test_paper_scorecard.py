@@ -182,13 +182,13 @@ def test_every_id_is_unique_and_every_remark_has_its_number(tmp_path):
     assert len(sheet.rows) == len(found) and "not run" in sheet.above[0]
 
 
-def test_a_remark_stands_beside_what_is_not_reproduced(monkeypatch):
-    monkeypatch.setattr(scorecard, "remarks", lambda: {"a": "why", "b": "why"})
+def test_a_remark_stands_beside_its_number(monkeypatch):
+    monkeypatch.setattr(scorecard, "remarks", lambda: {"b": "why"})
     rows = [
         Number(i, "tab:x", "w", "1", "2", "—", v)
         for i, v in (("a", judge.ABOVE), ("b", judge.REPRODUCED))
     ]
-    assert [row[-1] for row in scorecard.sheet(rows).rows] == ["why", ""]
+    assert [row[-1] for row in scorecard.sheet(rows).rows] == ["", "why"]
 
 
 # --- claims ------------------------------------------------------------------------------------

@@ -75,14 +75,15 @@ def works(
     shapes.append((rows * cols * second, embedding))
     params = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes]
 
-    def loss(params: list) -> Float[Array, ""]:
+    def loss(params: list, batch: int) -> Float[Array, ""]:
         weight1, bias1, weight2, bias2, embed = params
-        planes = jnp.ones((BLOCK, rows, cols, channels))
+        planes = jnp.ones((batch, rows, cols, channels))
         return jnp.sum(trunk(planes, (weight1, bias1), (weight2, bias2), embed, dtype))
 
     try:
         # Compiled and not run: this may be asked while something else is being traced.
-        jax.jit(jax.grad(loss)).lower(params).compile()
+        jax.jit(jax.grad(partial(loss, batch=BLOCK))).lower(params).compile()
+        jax.jit(partial(loss, batch=1)).lower(params).compile()
         return True
     except Exception as error:  # whatever it is, there is another way
         reason = f"{type(error).__name__}: {str(error).splitlines()[0]}"

@@ -5,6 +5,7 @@ Everything that reads a run reads this too, but for what needs a checkpoint.
 
 import bz2
 import json
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -38,13 +39,15 @@ def packed(folder: Path) -> Files:
             "maps.npz": _few_maps(folder / "maps.npz", list(records.recorded(config))),
             "replays.jsonl.bz2": bz2.compress(_few(read_whole(folder / "replays.jsonl"), kept)),
         }
-    except (OSError, EOFError, ValueError, KeyError, npz.NpzError) as error:
+    except (OSError, EOFError, ValueError, KeyError, zlib.error, npz.NpzError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{folder} cannot be packed: {reason}") from error
 
 
 def _kept(episodes: Table, seeds: Seeds) -> set[int]:
     """The seeds whose episodes are kept: the best, the worst and the middle one."""
+    if set(episodes["seed"]) != set(seeds):
+        raise ValueError("episodes.csv has other seeds than config.json")
     averages = training.measures(episodes, len(seeds)).average
     return set(records.telling(dict(zip(sorted(seeds), averages.tolist(), strict=True)))[:3])
 

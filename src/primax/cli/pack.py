@@ -20,8 +20,13 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     console, left_out = plain_console(), []
-    for folder in (found for given in args.dir for found in disk.runs_in(given)):
+    folders = [found for given in args.dir for found in disk.runs_in(given)]
+    if not folders:
+        raise InputError(f"no run in {', '.join(map(str, args.dir))}")
+    for folder in folders:
         name = folder.resolve().name
+        if (args.out / name).resolve() == folder.resolve():
+            raise InputError(f"{folder} would be packed into itself: choose another --out")
         try:
             content = packed(folder)
         except InputError as error:

@@ -91,10 +91,13 @@ def run(args: argparse.Namespace) -> None:
         _work(console, home, [task for task in tasks if task.is_open], jobs)
         _say_absent(console, tasks)
     if not args.no_pages:
-        blocks = write_all(Runs.under(home.runs, home.scale), args.out, console.print)
+        runs = Runs.under(home.runs, home.scale)
+        blocks = write_all(runs, args.out, console.print)
         for page in args.into:
             fill(page, blocks, args.out)
         console.print(f"read {args.out / 'index.md'}, {args.out / 'scorecard.md'} and claims.md")
+        if args.no_run and runs.broken:
+            raise RunError(f"not used, for their folders are broken: {', '.join(runs.broken)}")
     _say_broken(tasks)
 
 

@@ -27,8 +27,13 @@ def targets_bounded(case: Case) -> Result:
     """The largest |y| of any minibatch is at most R_r + γ·Q_max on every seed of both worlds."""
     tops = [case.get("prime", world, "top:y_abs_max").max() for world in WORLDS]
     ceiling = case.runs.ceiling()
-    text = ", ".join(f"{world} {top:.2f}" for world, top in zip(WORLDS, tops, strict=True))
-    return bool(max(tops) <= ceiling), f"largest {text}; ceiling {ceiling:g}"
+    late = [case.get("prime", world, "tail:y_abs_max").max() for world in WORLDS]
+    text, later = (
+        ", ".join(f"{world} {top:.2f}" for world, top in zip(WORLDS, found, strict=True))
+        for found in (tops, late)
+    )
+    said = f"largest {text}; ceiling {ceiling:g}; in the last fifth, which the paper gives, {later}"
+    return bool(max(tops) <= ceiling), said
 
 
 def coverage_contracts(case: Case) -> Result:

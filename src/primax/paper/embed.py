@@ -14,14 +14,17 @@ from primax.errors import InputError, hint
 
 Blocks = dict[str, str]
 """Markdown by name; links lead from the folder it was made in."""
-MARKED = re.compile(r"(<!-- results: (\w+) -->\n).*?(<!-- /results -->)", re.DOTALL)
-LINK = re.compile(r"\]\((?!https?:)([^)]+)\)")
+MARKED = re.compile(
+    r"^(<!-- results: (\w+) -->\n)(?:(?!^<!-- results:).)*?^(<!-- /results -->)", re.DOTALL | re.M
+)
+MARK = re.compile(r"^<!-- (?:results:|/results)", re.M)
+LINK = re.compile(r"\]\((?!\w+:|#)([^)]+)\)")
 
 
 def fill(page: Path, blocks: Blocks, home: Path) -> None:
     """Fills every marked place of a page; whatever else is in it stays."""
     try:
-        text = page.read_text(encoding="utf-8")
+        text = page.read_bytes().decode("utf-8")  # with whatever ends its lines
         disk.write_whole(page, filled(text, blocks, way(home, page.parent)).encode())
     except OSError as error:
         raise InputError(f"cannot write {page}: {error.strerror}") from error
@@ -36,8 +39,12 @@ def way(home: Path, start: Path) -> str:
 
 def filled(text: str, blocks: Blocks, to: str) -> str:
     """A page's text with its marked places filled; `to` leads from it to where links begin."""
-    if not MARKED.search(text):
-        raise InputError("no place is marked: <!-- results: NAME --> and <!-- /results -->")
+    places, marks = len(MARKED.findall(text)), len(MARK.findall(text))
+    if marks != 2 * places or not places:
+        said = "a mark has no other side" if marks else "no place is marked"
+        raise InputError(
+            f"{said}: <!-- results: NAME --> and <!-- /results -->, in lines of their own"
+        )
 
     def block(match: re.Match[str]) -> str:
         if match[2] not in blocks:

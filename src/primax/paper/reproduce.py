@@ -99,9 +99,11 @@ def open_home(path: Path, scale: str, runs_in: Path | None = None) -> Home:
 
 def begin(home: Home) -> None:
     """Puts the scale on the disk, so that scales do not mix."""
+    mine = home.path / f"scale.{os.getpid()}"  # others may begin here at the same moment
     try:
         home.path.mkdir(parents=True, exist_ok=True)
-        disk.write_whole(home.path / "scale", f"{home.scale}\n".encode())
+        disk.write_whole(mine, f"{home.scale}\n".encode())
+        mine.replace(home.path / "scale")
     except OSError as error:
         raise InputError(f"cannot write {home.path}: {error.strerror}") from error
 

@@ -29,7 +29,7 @@ class Number:
 
 @cache
 def remarks() -> dict[str, str]:
-    """A sentence for numbers that are not reproduced, by id."""
+    """A sentence for numbers whose verdict needs one, by id."""
     return json.loads((files("primax.paper") / "remarks.json").read_text(encoding="utf-8"))
 
 
@@ -63,7 +63,7 @@ def sheet(numbers: list[Number]) -> Sheet:
             n.ours,
             n.interval,
             n.verdict,
-            said.get(n.id, "") if n.verdict != judge.REPRODUCED else "",
+            said.get(n.id, ""),
         )
         for n in numbers
     )
@@ -88,7 +88,7 @@ def _notes(numbers: list[Number]) -> Iterator[str]:
         "The rule. Reproduced: the 95% bootstrap interval of ours less the paper's lies inside the "
         "margin. The two sides are redrawn apart (their seeds are not ours); where the paper gives "
         "only mean ± std its mean is redrawn from a normal law; where it gives no spread the margin "
-        "is a factor of two, and so it is for d. Above, below: not inside, and the interval is on one side of zero. "
+        "is a factor of two (of the middle, where it gives a range), and so it is for d. Above, below: not inside, and the interval is on one side of zero. "
         "Undecided: not inside, and it holds zero. Differs: a yes or no came out the other way (p "
         "below 0.05 in the same direction, the interval's side of zero, a setting). Counts of seeds may "
         "differ by one of fifteen, exact scores by 0.05 (Maze 0.005). The verdict is on the mean (or what is named); a std beside it is for reading. Numbers the "
@@ -101,4 +101,8 @@ def _notes(numbers: list[Number]) -> Iterator[str]:
         for (world, measure), margin in judge.MARGINS.items()
     )
     yield f"Margins: {margins}; probability of improvement {judge.POI_MARGIN:g}."
+    yield (
+        "`floor`, `log5` and `ceiling` are arithmetic, `random.catch`, `random.maze` and `position_only` "
+        "exact scores of scripted policies: no run can change them."
+    )
     yield "What is printed under `where` is the paper's own label of a table or section."
