@@ -18,9 +18,9 @@ def convolve(layer: nets.Linear, x: jax.Array) -> jax.Array:
     return product + layer.bias[None, None, None]
 
 
-@pytest.mark.parametrize("by_rows", [False, True])
+@pytest.mark.parametrize("way", ["cells", "rows", "direct"])
 @pytest.mark.parametrize(("rows", "cols"), [(10, 10), (6, 6), (3, 10), (1, 1)])
-def test_conv3x3_is_a_convolution_and_so_is_its_gradient(rows, cols, by_rows):
+def test_conv3x3_is_a_convolution_and_so_is_its_gradient(rows, cols, way):
     k_x, k_layer, k_weight = jax.random.split(jax.random.key(0), 3)
     x = jax.random.normal(k_x, (2, rows, cols, 3))
     layer, weight = (
@@ -29,7 +29,7 @@ def test_conv3x3_is_a_convolution_and_so_is_its_gradient(rows, cols, by_rows):
     )
     ours, theirs = (
         jax.value_and_grad(lambda args, f=f: jnp.sum(weight * f(*args)))((layer, x))
-        for f in (lambda layer, x: nets.conv3x3(layer, x, by_rows), convolve)
+        for f in (lambda layer, x: nets.conv3x3(layer, x, way), convolve)
     )
     for a, b in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
         np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-4)
@@ -52,6 +52,38 @@ def test_trunk_is_the_papers():
     )
     np.testing.assert_allclose(relu(nets.see(x)), jax.nn.relu(embedding), rtol=1e-4, atol=1e-5)
     assert (embedding < 0).any()
+
+
+def test_an_ensemble_is_convolved_directly_as_by_cells():
+    """Under two axes of networks, with more members than are written out."""
+    k_x, k_layer = jax.random.split(jax.random.key(0))
+    x = jax.random.normal(k_x, (2, 4, 5, 3))
+    keys = jax.random.split(k_layer, (2, 9))
+    ensemble = jax.vmap(jax.vmap(lambda key: nets.layers(key, (27, 4))[0]))(keys)
+
+    def grads(way):
+        loss = lambda layer, x: jnp.sum(nets.conv3x3(layer, x, way) ** 2)  # noqa: E731
+        one = jax.vmap(jax.value_and_grad(loss, (0, 1)), (0, None))
+        return jax.jit(jax.vmap(one, (0, None)))(ensemble, x)
+
+    ours, theirs = (jax.tree.leaves(grads(way)) for way in ("direct", "cells"))
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("backend", "batch", "dtype", "expected"),
+    [
+        ("cpu", 64, "float32", "direct"),
+        ("cpu", 1, "float32", "cells"),
+        ("cpu", 64, "bfloat16", "cells"),
+        ("gpu", 64, "float32", "rows"),
+    ],
+)
+def test_the_way_depends_on_device_and_size(monkeypatch, backend, batch, dtype, expected):
+    monkeypatch.setattr(jax, "default_backend", lambda: backend)
+    (layer,) = nets.layers(jax.random.key(0), (144, 32))
+    assert nets.way(layer, jnp.zeros((batch, 10, 10, 16), dtype)) == expected
 
 
 def test_bfloat16_is_close_and_keeps_float32_outside():

@@ -3,9 +3,11 @@
 Everything here is written for one network; an ensemble is a `vmap` over leading axes of the
 parameters. Convolutions are patches and one matrix product: `lax.conv` under vmap is several times
 slower, and the patches of the observation are shared by every network that sees it. On a GPU the
-trunk runs as kernels of its own where it can.
+trunk runs as kernels of its own where it can; on a CPU a large second convolution is XLA's own, one
+network after another.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +18,9 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
 from primax import kernels
 from primax.config import NetConfig
+
+DIRECT = 3_000_000
+"""Multiplications of a convolution from which on a CPU does without patches; measured."""
 
 
 class Linear(eqx.Module):
@@ -71,8 +76,8 @@ class Trunk(eqx.Module):
     def _by_products(
         self, patches: Float[Array, "batch rows cols nine_c"]
     ) -> Float[Array, "batch embedding"]:
-        x = jax.nn.relu(self.first(patches))
-        x = jax.nn.relu(conv3x3(self.second, x.astype(self.config.dtype), by_rows(x.shape[2])))
+        x = jax.nn.relu(self.first(patches)).astype(self.config.dtype)
+        x = jax.nn.relu(conv3x3(self.second, x, way(self.second, x)))
         x = x.reshape(x.shape[0], -1)
         return (x @ self.embed.weight.astype(x.dtype)).astype(jnp.float32)
 
@@ -89,23 +94,29 @@ class Net(eqx.Module):
         return self.head(self.trunk(patches))
 
 
-def by_rows(cols: int) -> bool:
-    """Whether `conv3x3` takes rows whole: on a GPU arithmetic is cheaper than memory."""
-    return jax.default_backend() == "gpu" and cols <= 16
+def way(layer: Linear, x: Float[Array, "batch rows cols c"]) -> str:
+    """How `conv3x3` is fastest: arithmetic is cheap on a GPU, and memory near it small on a CPU."""
+    backend, products = jax.default_backend(), 9 * math.prod(x.shape) * layer.bias.shape[-1]
+    if backend == "gpu" and x.shape[2] <= 16:
+        return "rows"
+    is_direct = backend == "cpu" and x.dtype == jnp.float32 and products > DIRECT
+    return "direct" if is_direct else "cells"
 
 
 def conv3x3(
-    layer: Linear, x: Float[Array, "batch rows cols c"], by_rows: bool
+    layer: Linear, x: Float[Array, "batch rows cols c"], way: str
 ) -> Float[Array, "batch rows cols d"]:
-    """A 3x3 convolution with zero padding, as one matrix product.
+    """A 3x3 convolution with zero padding.
 
-    Cell by cell (im2col) every input is copied nine times. By rows it is copied three times and
-    multiplied by a banded matrix that is mostly zeros: more arithmetic, less than half the memory
-    traffic. Both compute the same function.
+    By `cells` (im2col) it is one product, for which every input is copied nine times. By `rows` it
+    is copied three times and multiplied by a banded matrix that is mostly zeros: more arithmetic,
+    less than half the memory traffic. `direct` copies nothing. All compute the same function.
     """
-    if not by_rows:
-        return layer(patches3x3(x))
     rows, cols, c = x.shape[1:]
+    if way == "cells":
+        return layer(patches3x3(x))
+    if way == "direct":
+        return layer.shift(_direct(x, layer.weight.reshape(3, 3, c, -1)))
     padded = jnp.pad(x, ((0, 0), (1, 1), (0, 0), (0, 0))).reshape(-1, rows + 2, cols * c)
     three = jnp.concatenate([padded[:, i : i + rows] for i in range(3)], axis=-1)
     kernel = layer.weight.astype(x.dtype).reshape(3, 3, c, -1)
@@ -114,6 +125,42 @@ def conv3x3(
     ]
     band = jnp.stack(shifted, axis=3)[:, 1:-1].reshape(3 * cols * c, -1)
     return layer.shift((three @ band).reshape(-1, rows, cols, kernel.shape[-1]))
+
+
+@jax.custom_batching.custom_vmap
+def _convolve(
+    x: Float[Array, "n rows cols c"], kernel: Float[Array, "i j c d"]
+) -> Float[Array, "n down across d"]:
+    """XLA's convolution, padded by one, in the order of axes in which a CPU is fast at it."""
+    axes = ("NHWC", "HWIO", "NHWC")
+    return jax.lax.conv_general_dilated(x, kernel, (1, 1), [(1, 1)] * 2, dimension_numbers=axes)
+
+
+@_convolve.def_vmap
+def _(num: int, is_mapped: list[bool], *pair: Float[Array, "..."]) -> tuple[Array, bool]:
+    """A network at a time, eight of them written out: the cores then share these out."""
+    whole = [x if m else jnp.stack([x] * num) for x, m in zip(pair, is_mapped, strict=True)]
+    each = lambda _, pair: (None, _convolve(*pair))  # noqa: E731
+    return jax.lax.scan(each, None, whole, unroll=min(num, 8))[1], True
+
+
+@jax.custom_vjp
+def _direct(
+    x: Float[Array, "n rows cols c"], kernel: Float[Array, "3 3 c d"]
+) -> Float[Array, "n rows cols d"]:
+    """A 3x3 convolution whose gradients, in x and in the kernel, are `_convolve` as well."""
+    return _convolve(x, kernel)
+
+
+def _direct_back(
+    pair: tuple[Array, Array], g: Float[Array, "n rows cols d"]
+) -> tuple[Array, Array]:
+    x, kernel = pair
+    of_kernel = _convolve(jnp.swapaxes(x, 0, 3), jnp.moveaxis(g, 0, 2))
+    return _convolve(g, jnp.swapaxes(kernel[::-1, ::-1], 2, 3)), jnp.moveaxis(of_kernel, 0, 2)
+
+
+_direct.defvjp(lambda x, kernel: (_convolve(x, kernel), (x, kernel)), _direct_back)
 
 
 def patches3x3(x: Float[Array, "batch rows cols c"]) -> Float[Array, "batch rows cols nine_c"]:
