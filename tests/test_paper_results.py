@@ -142,7 +142,6 @@ def test_no_published_run_breaks_a_promise():
 
 
 @published
-@pytest.mark.slow
 def test_the_published_report_is_made_anew_to_the_same_bytes(monkeypatch):
     monkeypatch.chdir(ROOT)
     page = make([RESULTS.relative_to(ROOT)]).encode()
@@ -254,7 +253,7 @@ def test_packing_overwrites_nothing_and_names_what_it_leaves_out(home, tmp_path,
 
 def test_a_run_that_is_not_whole_is_found(home, monkeypatch):
     """Made-up runs are shorter than the paper's, have three seeds and no commit."""
-    with pytest.raises(AssertionError):
+    with pytest.raises(AssertionError, match="prime_butterflies"):
         check_whole(home, Runs.under(home / "runs"))
     run = Runs.under(home / "runs").run("task", "maze")
     assert isinstance(run, RunFolder)
