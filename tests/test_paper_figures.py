@@ -53,7 +53,7 @@ def test_everything_is_written_twice_to_the_same_bytes(runs, tmp_path):
     assert b"not run" not in one["tables/table5.md"] + one["tables/tableB.md"]
     assert b"Random walker" in one["tables/table1.csv"] and len(said) == 8
     assert (
-        "a random walker's chance is 0.0025 (exact)" in said[-1]
+        "A random walker's chance is 0.25%" in said[-1]
         and said[-1].encode() in one["index.md"]
     )
     assert all(f"figures/{name}.svg".encode() in one["index.md"] for name in CAPTIONS)
@@ -73,7 +73,10 @@ def test_holes_are_named_in_every_page_and_figure(none, tmp_path):
         assert b"not run" in found[f"tables/{name}.md"]
     assert b"cannot be told yet" in found["claims.md"]
     for page in ("index.md", "scorecard.md", "claims.md"):
-        assert b"38 of 40 runs are not there yet: no verdict counts them." in found[page]
+        assert (
+            b"38 of 40 cells (14 of the paper's own 16) are not there yet: no verdict counts them."
+            in found[page]
+        )
 
 
 def test_a_curve_is_the_rolling_mean_with_gaps_filled(tmp_path):

@@ -177,7 +177,10 @@ def test_made_up_runs_give_their_pages_twice(home, tmp_path):
         blocks = check_pages(home, Runs.under(home / "runs"), (page,), tmp_path)
     text = page.read_text(encoding="utf-8")
     assert text.startswith("before\n") and text.endswith("after\n")
-    assert "](paper/figures/figure1.svg)" in text and "37 of 40 runs are not there" in text
+    assert (
+        "](paper/figures/figure1.svg)" in text
+        and "37 of 40 cells (13 of the paper's own 16) are not there" in text
+    )
     other = page.with_name("other.md")
     other.write_text(text.replace("| PRIME |", "| PRIME! |"), encoding="utf-8")
     with pytest.raises(AssertionError, match=r"other\.md"):

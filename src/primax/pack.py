@@ -39,6 +39,8 @@ def packed(folder: Path) -> Files:
             "maps.npz": _few_maps(folder / "maps.npz", list(records.recorded(config))),
             "replays.jsonl.bz2": bz2.compress(_few(read_whole(folder / "replays.jsonl"), kept)),
         }
+    except InputError as error:
+        raise InputError(f"{folder} cannot be packed: {error}") from error
     except (OSError, EOFError, ValueError, KeyError, zlib.error, npz.NpzError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{folder} cannot be packed: {reason}") from error

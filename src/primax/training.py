@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from primax.config import Config
+from primax.errors import InputError
 from primax.learner import Learner
 from primax.methods import build
 from primax.tables import Table, concatenate
@@ -77,6 +78,8 @@ class Measures:
 
 def measures(episodes: Table, num_seeds: int, window: int = 20) -> Measures:
     """The paper's measures from a per-episode table; shorter runs use all they have."""
+    if len(episodes["seed"]) % num_seeds:
+        raise InputError("the table of episodes does not have the same rows of every seed")
     order = np.lexsort((episodes["episode"], episodes["seed"]))
     scores = episodes["score"][order].reshape(num_seeds, -1).astype(float)
     window = min(window, scores.shape[1])

@@ -56,6 +56,7 @@ def run(args: argparse.Namespace) -> None:
     path = args.out / f"{name}_{settings.hexdigest()[:8]}.json"
     disk.write_whole(path, (json.dumps(figure, indent=1) + "\n").encode())
     console.print(figures(args.out))
+    console.print(f"kept in {path}", soft_wrap=True)
 
 
 def figures(folder: Path) -> Table:

@@ -25,6 +25,11 @@ def read_run(folder: Path) -> tuple[Config, Table]:
     odd = sorted({float(seed) for seed in table["seed"]} ^ set(seeds))
     if odd:
         raise InputError(f"{path} and config.json do not tell of the same seeds: {odd[0]:g}")
+    whole = len(seeds) * ((config.total_steps - config.warmup) // config.window)
+    if "finished" in runs.read_manifest(folder) and len(table["seed"]) < whole:
+        raise InputError(
+            f"{path} is not whole: {len(table['seed'])} of {whole} windows of a finished run"
+        )
     return config, table
 
 

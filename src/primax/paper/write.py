@@ -43,6 +43,7 @@ TABLES: dict[str, Callable[[Runs], Sheet]] = {
     "tableB": beside.table_b,
     "tableC": beside.table_c,
 }
+ABSENT_RUN = (NOT_RUN, UNFINISHED)
 CAPTIONS = {
     "figure1": "Figure 1. Learning curves: rolling mean of 20 episodes, one std over seeds shaded",
     "figure2": "Figure 2. Ceiling check (range over seeds shaded), pursuit distance and coverage",
@@ -103,8 +104,13 @@ def caveat(runs: Runs) -> tuple[str, ...]:
     """What must stand above verdicts: runs that are not the paper's, mixed, or broken."""
     said = []
     there = [runs.run(cell.variant.name, cell.world) for cell in CELLS.values()]
-    if gone := sum(run in (NOT_RUN, UNFINISHED) for run in there):
-        said.append(f"{gone} of {len(CELLS)} runs are not there yet: no verdict counts them.")
+    gone = [cell for cell, run in zip(CELLS.values(), there, strict=True) if run in ABSENT_RUN]
+    if gone:
+        papers = sum(cell.variant.is_papers for cell in gone)
+        own = f"({papers} of the paper's own {sum(c.variant.is_papers for c in CELLS.values())})"
+        said.append(
+            f"{len(gone)} of {len(CELLS)} cells {own} are not there yet: no verdict counts them."
+        )
     if other := [c.name for c in CELLS.values() if runs.changes(c.variant.name, c.world)]:
         not_papers = f"{len(other)} of these runs are not at the paper's settings"
         said.append(
@@ -130,8 +136,9 @@ def curve_top(runs: Runs) -> tuple[str, ...]:
     assert scores is not None
     top = rolling(scores).mean(axis=0).max()
     return (
-        f"PRIME on Maze: where its curve is highest, {top:.2f} of 20 episodes reach the goal (mean "
-        f"over {len(scores)} seeds); a random walker's chance is {chance:.4f} (exact).",
+        f"PRIME on Maze: where the mean curve of its {len(scores)} seeds is highest, {top:.0%} of "
+        f"episodes reach the goal, and {rolling(scores)[:, -1].mean():.0%} at the end; a seed's own "
+        f"peak, which tables give, may come at any time. A random walker's chance is {chance:.2%}.",
     )
 
 

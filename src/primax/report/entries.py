@@ -103,7 +103,8 @@ def gather(paths: tuple[Path, ...]) -> Entries:
 
 
 def _read(run: Run) -> Read:
-    long_windows = attempt("windows", lambda: read_table(run.path / "windows.csv", is_growing=True))
+    is_growing = not run.is_finished
+    long_windows = attempt("windows", lambda: read_table(run.path / "windows.csv", is_growing))
     return Read(
         attempt("episodes", lambda: _scored(run)),
         long_windows,
@@ -116,9 +117,12 @@ def _read(run: Run) -> Read:
 
 
 def _scored(run: Run) -> Grid:
-    found = grid(read_table(run.path / "episodes.csv", is_growing=True), run.seeds, "episodes.csv")
+    table = read_table(run.path / "episodes.csv", is_growing=not run.is_finished)
+    found = grid(table, run.seeds, "episodes.csv")
     if "score" not in found:
         raise InputError("episodes.csv has no column score")
+    if run.is_finished and found["step"][-1] + found["step"][0] <= run.manifest.get("steps", 0):
+        raise InputError(f"episodes.csv ends at step {found['step'][-1]:,.0f} of a finished run")
     return found
 
 
