@@ -52,10 +52,7 @@ def test_everything_is_written_twice_to_the_same_bytes(runs, tmp_path):
     assert [name for name in one if one[name] != two[name]] == []
     assert b"not run" not in one["tables/table5.md"] + one["tables/tableB.md"]
     assert b"Random walker" in one["tables/table1.csv"] and len(said) == 8
-    assert (
-        "A random walker's chance is 0.25%" in said[-1]
-        and said[-1].encode() in one["index.md"]
-    )
+    assert "A random walker's chance is 0.25%" in said[-1] and said[-1].encode() in one["index.md"]
     assert all(f"figures/{name}.svg".encode() in one["index.md"] for name in CAPTIONS)
     rows = list(csv.DictReader(one["scorecard.csv"].decode().splitlines()))
     assert len(rows) == 144 and not any(row["verdict"] == "not run" for row in rows)
