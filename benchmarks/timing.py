@@ -198,7 +198,9 @@ def reported(work: Callable[[], dict[str, Any]], parser: argparse.ArgumentParser
     except InputError as error:
         parser.error(str(error))
     found |= {"jobs": args.jobs, "took_s": round(time.perf_counter() - begin, 1)}
-    found |= {"command": shlex.join(["python", *sys.argv]), **provenance()}
+    # Folders are this machine's own, and say nothing of what was run.
+    words = [Path(word).name if Path(word).is_absolute() else word for word in sys.argv]
+    found |= {"command": shlex.join(["python", *words]), **provenance()}
     if args.out:
         args.out.parent.mkdir(parents=True, exist_ok=True)
         args.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

@@ -219,7 +219,8 @@ def _turned(ref: Any, reach: int, d: int, e: int, dtype: Any):
     return _load(ref.at[at, width], (tap >= 0) & (tap < 3)).astype(dtype).T
 
 
-def _twice(bias_ref: Any, times: int) -> Float[Array, "1 _"]:
+def _repeated(bias_ref: Any, times: int) -> Float[Array, "1 _"]:
+    """A layer's bias, once for each of the columns it gives."""
     width = bias_ref.shape[0]
     lane = jax.lax.broadcasted_iota(jnp.int32, (1, times * width), 1)
     return bias_ref[lane % width]
@@ -250,7 +251,7 @@ def _both(sizes: _Sizes, is_kept: bool, interpret: bool):
             [_band(ref, i, shape, sizes.dtype) for i in range(3)]
             for ref, shape in zip((w1_ref, w2_ref), shapes, strict=True)
         )
-        bias1, bias2 = _twice(b1_ref, 4), _twice(b2_ref, 2)
+        bias1, bias2 = _repeated(b1_ref, 4), _repeated(b2_ref, 2)
         col = 2 * pair - 1 + jax.lax.broadcasted_iota(jnp.int32, (1, 4 * d), 1) // d
         is_in = (col >= 0) & (col < 2 * sizes.pairs)
 
