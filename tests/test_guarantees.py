@@ -244,7 +244,7 @@ def test_a_damaged_folder_is_refused_in_one_line(capsys, folder, tmp_path):
     config.write_text(config.read_text().replace("0,\n  1", "0"))
     assert "do not tell of the same seeds: 1" in refused(capsys, "--run", run)
     config.write_text("{")
-    assert "is not a configuration" in refused(capsys, "--run", run)
+    assert "config.json is damaged" in refused(capsys, "--run", run)
 
 
 def test_wrong_options_are_refused(capsys, tmp_path, monkeypatch):

@@ -235,8 +235,8 @@ def test_a_folder_says_in_a_word_why_it_has_no_run(tmp_path):
         ("config.json", '{"seeds": []}', "is not a run's folder"),
         ("episodes.csv", "seed,step,score\n0,100,1\n0,200", "is not the table a run writes"),
         ("episodes.csv", "seed,step,score\n0,100,x\n", "is not the table a run writes"),
-        ("episodes.csv", "seed,score\n0,1\n", "without the columns"),
-        ("episodes.csv", "seed,step,score\n0,100,1\n", "is not whole"),
+        ("episodes.csv", "seed,score\n0,1\n", "it has no column step"),
+        ("episodes.csv", "seed,step,score\n0,100,1\n1,100,1\n", "is not whole: 2 of 80"),
     ],
 )
 def test_a_broken_folder_is_refused_in_one_line(tmp_path, name, content, said):

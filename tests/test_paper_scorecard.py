@@ -33,6 +33,32 @@ def test_the_rule_by_hand(difference, band, expected):
     assert judge.verdict(difference, band) == expected
 
 
+@pytest.mark.parametrize(
+    ("difference", "text", "is_apart"),
+    [
+        ((0.001, 0.2), "[+0.00, +0.20]", True),  # although its text seems to hold zero
+        ((-0.2, -0.05), "[-0.20, -0.05]", True),
+        ((-0.05, 0.2), "[-0.05, +0.20]", False),
+        ((0.0, 0.2), "[+0.00, +0.20]", False),
+        ((1e-16, 1e-16), "[+0.00, +0.00]", False),  # two equal means, summed otherwise
+    ],
+)
+def test_a_number_inside_the_margin_may_be_reliably_apart(difference, text, is_apart):
+    found = judge.against("1.00", difference, (-0.25, 0.25))
+    assert found == ("1.00", text, judge.REPRODUCED, is_apart)
+
+
+def test_what_is_reproduced_and_yet_apart_is_counted():
+    """Two of three; the one that is above, and is apart too, is another verdict."""
+    near, off = ((0.1, 0.2), (-0.2, -0.1), (-0.1, 0.1)), ((0.3, 0.4),)
+    judged = [judge.against("1", difference, (-0.25, 0.25)) for difference in near + off]
+    found = [Number(str(i), "tab:x", "w", "1", *j) for i, j in enumerate(judged)]
+    found.append(Number("d", "tab:x", "w", "1", "1", "—", judge.REPRODUCED))
+    told = "4 reproduced (of the 3 with an interval 2 are reliably apart, by less than the margin)"
+    assert scorecard.sheet(found).above == (f"Of 5 numbers: {told}, 1 above.",)
+    assert scorecard.sheet(found[2:]).above == ("Of 3 numbers: 2 reproduced, 1 above.",)
+
+
 def test_a_factor_of_two_by_hand():
     assert judge.factor_band(8.0) == (-4.0, 8.0)
     assert judge.factor_band(-8.0) == (-8.0, 4.0)

@@ -1,5 +1,6 @@
 """The paper's tables: from its own seeds, from folders that hold them, and with holes."""
 
+import dataclasses
 import json
 import re
 
@@ -7,11 +8,13 @@ import numpy as np
 import pytest
 from test_paper_case import plausible, whole_scores, write_run
 
+from primax import stats
 from primax.paper import beside, comparisons, tables
 from primax.paper.evidence import MissingError, Published, Runs, pair
-from primax.paper.experiments import CELLS
+from primax.paper.experiments import CELLS, VARIANTS
 from primax.paper.published import published
 from primax.paper.sheet import Sheet, number
+from primax.paper.times import times_sheet
 
 FROM_SEEDS = (tables.table1, tables.table2, tables.table6, tables.table7, tables.table8)
 
@@ -107,9 +110,47 @@ def test_the_completed_family_has_what_the_paper_leaves_out(papers):
         assert ours >= theirs - 1e-9
 
 
+def test_every_variant_with_all_its_seeds_is_compared_with_prime():
+    pairs = (*comparisons.FAMILY, *comparisons.LEFT_OUT, *comparisons.REST)
+    assert len(pairs) == len(set(pairs)) and len(comparisons.REST) == 21
+    named = {name for each in pairs for name in (each.first, each.second)}
+    assert set(VARIANTS) - named == {"random", "prime_window200", "prime_window4000"}
+
+
+def test_no_zero_has_a_sign_and_no_dust_is_a_number():
+    row = stats.compare_all({"a": np.arange(5.0), "b": np.arange(5.0)}, [("a", "b")])[0]
+    result = dataclasses.replace(row.result, delta=-1e-17, d=-2.2e-15, low=-1e-9, high=0.25)
+    cells = comparisons._cells(dataclasses.replace(row, result=result), 5)
+    assert cells[:3] == ("+0.000", "[+0.000, +0.250]", "0.00")
+    assert number(-0.0) == "0.00" and number(4.2e-12) == "4.2e-12"
+
+
+def test_a_part_that_kept_no_time_makes_a_sum_a_least_one(tmp_path):
+    stopped, last = {"from_step": 0}, {"from_step": 100, "compile_s": 1.5, "run_s": 40.0}
+    for name, parts in (("task_maze", [stopped, last]), ("rnd_maze", [last])):
+        folder = write_run(tmp_path / name, CELLS[name], np.zeros((2, 40)), None)
+        manifest = json.loads((folder / "manifest.json").read_text()) | {"parts": parts}
+        (folder / "manifest.json").write_text(json.dumps(manifest))
+    sheet = times_sheet(Runs.under(tmp_path))
+    assert {row[0]: row[4:7] for row in sheet.rows} == {
+        "rnd_maze": ("1", "2", "40"),
+        "task_maze": ("2", "2+", "40+"),
+    }
+    assert "2 runs took more than 83 seconds in all" in sheet.above[0]
+    (tmp_path / "task_maze" / "manifest.json").unlink()
+    alone = times_sheet(Runs.under(tmp_path))
+    assert "more than" not in alone.above[0] and len(alone.notes) == 1
+
+
 def test_tables_without_any_run_say_so(tmp_path):
     runs = Runs.under(tmp_path)
-    for make in (*FROM_SEEDS, tables.table5, comparisons.completed, beside.table_c):
+    for make in (
+        *FROM_SEEDS,
+        tables.table5,
+        comparisons.completed,
+        comparisons.rest,
+        beside.table_c,
+    ):
         text = make(runs).markdown()
         assert "not run" in text and "| |" not in text and "nan" not in text
     assert all(row[-1] == "yes" for row in beside.table3(runs).rows)

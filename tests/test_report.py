@@ -18,7 +18,7 @@ from primax.cli import main
 from primax.errors import InputError
 from primax.methods import METHODS
 from primax.paper.drawing import STYLE
-from primax.paper.experiments import CELLS
+from primax.paper.experiments import CELLS, VARIANTS
 from primax.paper.measures import rolling
 from primax.report import curves, facts, heat, make, naming, packing, reading, replays, sources
 from primax.report.frozen import Frozen
@@ -117,10 +117,31 @@ def test_forty_runs_of_fifteen_seeds_leave_room_under_ten_megabytes():
     points = curves.window_points([grid] * 40)
     windows = 40 * 15 * len(curves.WINDOWS) * points * 2 * 4 / 3
     episodes = 40 * 15 * len(curves.EPISODES) * curves.POINTS * 2 * 4 / 3
-    positions, by_seed = heat.plan(250, 15, 6 * 100, heat.BYTES // 40)
+    maps = dict.fromkeys(heat.MAPS, np.zeros((250, 15, 10, 10), np.int8))
+    (room, *others) = packing.shares([heat.need(maps)] * 40, heat.BYTES)
+    positions, by_seed = heat.plan(250, 15, 6 * 100, room)
     drawn = 40 * positions * 6 * 100 * (16 if by_seed else 1) * 4 / 3
-    assert points >= curves.FEWEST and positions >= heat.FEWEST
+    assert points >= curves.FEWEST and positions >= heat.FEWEST and set(others) == {room}
     assert windows + episodes + drawn + replays.BYTES < 9e6
+
+
+def test_who_needs_little_leaves_the_rest_to_the_others():
+    assert packing.shares([100, 10, 90], 130) == [60, 10, 60]
+    assert packing.shares([100, 10], 200) == [100, 10] and packing.shares([], 5) == []
+
+
+def test_a_published_reproduction_keeps_every_seed_it_has():
+    """16 runs of PRIME with 15 seeds, 4 with five, 20 of other methods; maps of ten windows."""
+    kinds = {(16, 15): heat.MAPS, (4, 5): heat.MAPS, (20, 15): ("visits",)}
+    needs = [
+        heat.need(dict.fromkeys(parts, np.zeros((10, seeds, 10, 10))))
+        for (num, seeds), parts in kinds.items()
+        for _ in range(num)
+    ]
+    rooms = packing.shares(needs, heat.BYTES)
+    assert rooms == needs
+    for (_, seeds), parts, room in zip(kinds, kinds.values(), rooms[::18], strict=True):
+        assert heat.plan(10, seeds, len(parts) * 100, room) == (10, True)
 
 
 # --- maps and replays --------------------------------------------------------------------------
@@ -267,7 +288,7 @@ def test_a_method_has_one_colour_and_the_same_map_is_one_world(tmp_path):
 
 
 def test_every_method_has_a_label_and_each_variant_its_own_line():
-    assert set(METHODS) <= set(naming.LABELS)
+    assert set(METHODS) <= set(naming.LABELS) and set(STYLE) == set(VARIANTS)
     looks = [(colour, str(dash)) for colour, dash in STYLE.values()]
     assert len(set(looks)) == len(looks)
     papers = ("prime", "rnd", "disagreement", "smirl", "task", "s_adapt", "moss", "rnd_snapshot")
@@ -374,6 +395,26 @@ def test_a_run_that_goes_on_is_shown_as_far_as_it_is(tmp_path):
     assert '"hasMaps":true' in page and '"begins":[0,1000,2000]' in page
 
 
+def test_of_many_runs_the_papers_own_come_first(tmp_path):
+    """Eight of a world: by average within the paper's own, then the others; of seven all by average."""
+    names = ("prime", "rnd", "smirl", "task", "moss", "s_adapt", "rnd_gamma", "task_relu")
+    for i, name in enumerate(names):
+        cell = CELLS[f"{name}_maze"]
+        write_run(tmp_path / cell.name, cell, np.full((2, 40), i / 10))
+
+    def order(page: str) -> list[str]:
+        rows = re.findall(r'<tr(?: class="apart")?><th scope="(?:row|colgroup)".*?</th>', page)
+        return [re.sub("<.*?>", "", row) for row in rows[: 1 + len(names)]]
+
+    own, others = [3, 2, 1, 0], [7, 6, 5, 4]
+    labels = [naming.LABELS[name] for name in names]
+    page = make([tmp_path])
+    first, second = [[labels[i] for i in which] for which in (own, others)]
+    assert order(page) == [*first, "Not in the paper", *second] and '"own":4' in page
+    page = make([tmp_path / f"{name}_maze" for name in names[1:]])
+    assert order(page)[:7] == labels[:0:-1] and '"own":7' in page
+
+
 def test_one_seed_has_a_page_without_intervals(tmp_path):
     page = make([full_run(tmp_path, seeds=1)])
     assert "±" not in page.split("<tbody>")[1].split("</tbody>")[0]
@@ -384,7 +425,7 @@ def test_a_reproduction_has_its_scorecard_and_claims(tmp_path):
     full_run(home / "runs")
     page = make([home])
     assert "Reproduction: made" in page and "at scale <code>smoke</code>" in page
-    assert "1 of 2 runs are there. 1 of them are not at the paper&#39;s settings" in page
+    assert "1 of 2 runs are there. 1 of these runs are not at the paper&#39;s settings" in page
     assert page.count("<tr data-verdict=") == 7 and page.count("<article data-verdict=") == 2
     assert "number &lt;0&gt;" in page and "PRIME" in page
     (home / "scorecard.csv").write_text("id,where\n1\n")

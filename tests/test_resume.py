@@ -21,7 +21,8 @@ from primax import runs, training
 from primax.api import train
 from primax.cli import main
 from primax.cli.common import start_jax
-from primax.config_json import create, read_config
+from primax.config_json import as_json, create, read_config, to_bytes
+from primax.errors import InputError
 from primax.export import load
 from primax.methods import build, configure
 
@@ -147,7 +148,9 @@ def test_ctrl_c_saves_and_says_how_to_go_on(environment, whole, tmp_path):
     assert process.returncode == 1 and f"primax resume {folder} goes on" in said
     primax(environment, "resume", folder)
     assert_same(folder, whole)
-    assert json.loads((folder / "manifest.json").read_text())["recomputed_steps"] == 0
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["recomputed_steps"] == 0
+    assert [part["run_s"] > 0 for part in manifest["parts"]] == [True, True]
 
 
 def test_sigterm_is_ctrl_c(environment, tmp_path):
@@ -166,9 +169,15 @@ def test_sigterm_is_ctrl_c(environment, tmp_path):
 
 
 def test_resuming_a_finished_run_does_nothing(environment, whole):
-    before = {path: path.stat().st_mtime_ns for path in whole.rglob("*") if path.name != "lock"}
+    """Not even a lock is left, so that the folder may be read-only."""
+    (whole / "lock").unlink(missing_ok=True)
+
+    def times() -> dict:
+        return {path: path.stat().st_mtime_ns for path in (whole, *whole.rglob("*"))}
+
+    before = times()
     assert "is finished" in primax(environment, "resume", whole)
-    assert before == {path: path.stat().st_mtime_ns for path in before}
+    assert before == times()
 
 
 def test_a_folder_with_only_a_configuration_starts(environment, whole, tmp_path):
@@ -195,6 +204,20 @@ def test_what_holds_no_run_is_refused(here, capsys, tmp_path):
     assert "holds no run" in refused(capsys, 2, "resume", tmp_path / "none")
     (tmp_path / "config.json").write_text("{}")
     assert "is not a configuration" in refused(capsys, 2, "resume", tmp_path)
+    for damaged in (b'{"method": "ta', b"", b"\xff\xff", b"[]"):
+        (tmp_path / "config.json").write_bytes(damaged)
+        said = refused(capsys, 2, "resume", tmp_path)
+        assert "config.json is damaged" in said and "version" not in said
+
+
+def test_a_configuration_of_the_wrong_kinds_is_refused(tmp_path):
+    content = as_json(configure("task", "maze", "smoke"), (3, 5))
+    (tmp_path / "config.json").write_bytes(to_bytes(content))
+    assert read_config(tmp_path)[1] == (3, 5)
+    for name, value in (("steps", True), ("seeds", []), ("seeds", ["a"])):
+        (tmp_path / "config.json").write_bytes(to_bytes(content | {name: value}))
+        with pytest.raises(InputError, match=f"of this version: {name} takes"):
+            read_config(tmp_path)
 
 
 def test_a_full_disk_keeps_what_was_saved(here, capsys, tmp_path, monkeypatch):
@@ -392,13 +415,14 @@ def test_spoilt_files_are_refused_in_one_line(here, capsys, tmp_path, monkeypatc
     (folder / "manifest.json").write_text("[1]")
     assert "manifest.json is damaged" in refused(capsys, 2, "resume", folder)
     (folder / "manifest.json").unlink()
+    (folder / "lock").unlink()
+    (folder / "lock").mkdir()
+    assert "cannot lock" in refused(capsys, 2, "resume", folder)
+    (folder / "lock").rmdir()
     assert main(["resume", str(folder)]) == 0
     capsys.readouterr()
     (folder / "episodes.csv").unlink()
     assert "episodes.csv is not the table" in refused(capsys, 2, "resume", folder)
-    (folder / "lock").unlink()
-    (folder / "lock").mkdir()
-    assert "cannot lock" in refused(capsys, 2, "resume", folder)
 
 
 def test_a_run_carries_its_map(here, tmp_path, monkeypatch):

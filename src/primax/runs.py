@@ -60,11 +60,12 @@ def proceed(
     `is_asked` says whether to stop, where someone else listens to signals.
     """
     run = Run(folder, *read_config(folder), say, on_window, every_s, is_asked)
+    if "finished" in read_manifest(folder):
+        say(f"{folder} is finished")  # and may be read-only: it is not even locked
+        return read_table(folder / "episodes.csv")
     with locked(folder):
-        manifest = read_manifest(folder)
-        if "finished" in manifest:
-            say(f"{folder} is finished")
-        else:
+        manifest = read_manifest(folder)  # anew: whoever held the lock may have finished
+        if "finished" not in manifest:
             _check_said(folder)
             with disk_errors(folder):
                 _work(run, _recover(run, manifest, allow), manifest)
@@ -86,7 +87,10 @@ def _recover(run: Run, manifest: dict, allow: frozenset[str]) -> tuple[Any, int]
     for reason in damaged:
         say(f"a checkpoint cannot be used: {reason}")
     if checkpoint is None:
-        if damaged and "restart" not in allow:
+        if disk.is_packed(folder):
+            raise InputError(f"{folder} is a packed run: it can be read, and not resumed")
+        # With maps.npz it was through once: what is left of it is not thrown away unasked.
+        if (damaged or (folder / "maps.npz").exists()) and "restart" not in allow:
             raise InputError(f"{folder} has no usable checkpoint; resume --restart begins it again")
         disk.clear(folder)
         say("starting at step 0")
@@ -133,13 +137,23 @@ def _work(run: Run, start: tuple[Any, int] | None, manifest: dict[str, Any]) -> 
         run.say(f"compiling for {len(run.seeds)} seeds on {jax.devices()[0].device_kind} …")
         program = training.compile_program(run.config, run.seeds)
         run.say(program.said)
-        began = time.monotonic()
-        _windows(run, training.steps(run.config, run.seeds, program, start))
-        seconds = (program.compile_s, time.monotonic() - began)
-        part |= {name: round(s, 2) for name, s in zip(TIMES, seconds, strict=True)}
         manifest["memory"] = program.memory
+        began = time.monotonic()
+        try:
+            _windows(run, training.steps(run.config, run.seeds, program, start))
+        except StoppedError:
+            part |= _times(program, began)
+            disk.write_whole(run.folder / "manifest.json", to_bytes(manifest))
+            raise
+        part |= _times(program, began)
     disk.keep_only(run.folder, disk.FINAL)
     disk.write_whole(run.folder / "manifest.json", to_bytes(manifest | {"finished": _now()}))
+
+
+def _times(program: training.Program, began: float) -> dict[str, float]:
+    """What a part took."""
+    seconds = (program.compile_s, time.monotonic() - began)
+    return {name: round(s, 2) for name, s in zip(TIMES, seconds, strict=True)}
 
 
 def _windows(run: Run, steps: Iterable[tuple[Any, training.Progress]]) -> None:
@@ -197,9 +211,10 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     try:
         return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
     except (ValueError, TypeError) as error:
-        raise InputError(
-            f"{path} is damaged: remove it to resume from the newest checkpoint"
-        ) from error
+        says = "remove it to resume from the newest checkpoint"
+        if disk.is_packed(folder):
+            says = "restore it from a copy"
+        raise InputError(f"{path} is damaged: {says}") from error
 
 
 def _reached(folder: Path) -> int:

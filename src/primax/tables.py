@@ -5,6 +5,7 @@ import csv
 import gzip
 import io
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -70,6 +71,37 @@ def read_table(path: Path, is_growing: bool = False) -> Table:
     except ValueError as error:
         reason = "a row is cut short, or is not numbers"
         raise InputError(f"{path} is not the table a run writes: {reason}") from error
+
+
+def by_seed(
+    table: Table, seeds: Sequence[int], path: Path, every: int, steps: int | None = None
+) -> Table:
+    """Rows by seed, then by step, as many of every seed; one line says what a run's table lacks.
+
+    A finished run took `steps` and has a row for `every` so many (told by the rows, if there are
+    two). Without `steps` it still goes on, and what not every seed has is left out.
+    """
+    for name in ("seed", "step"):
+        if name not in table:
+            raise InputError(f"{path} is not the table a run writes: it has no column {name}")
+        if not np.isfinite(table[name]).all():
+            raise InputError(f"{path} is not the table a run writes: a row has no {name}")
+    if odd := sorted(set(table["seed"].tolist()) ^ set(seeds)):
+        raise InputError(f"{path} and config.json do not tell of the same seeds: {odd[0]:g}")
+    order = np.lexsort((table["step"], table["seed"]))
+    ends, counts = np.unique(table["step"]), np.unique(table["seed"], return_counts=True)[1]
+    if steps is None:
+        begins = np.concatenate([[0], np.cumsum(counts)[:-1]])
+        order = order[begins[:, None] + np.arange(counts.min())].ravel()
+    else:
+        each = 1 + (steps - ends[0]) // min(np.diff(ends), default=every)
+        is_same = np.array_equal(table["step"][order], np.tile(ends, len(seeds)))
+        if not is_same or len(ends) != each or ends[-1] > steps:
+            raise InputError(
+                f"{path} is not whole: {len(order):,} of {len(seeds) * each:,.0f} rows of a "
+                f"finished run, to step {ends[-1]:,.0f} of {steps:,}"
+            )
+    return {name: column[order] for name, column in table.items()}
 
 
 def concatenate(tables: list[Table]) -> Table:

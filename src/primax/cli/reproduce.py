@@ -8,18 +8,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import jax
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 
 from primax.cli.common import SAME_BITS, plain_console, start_jax
 from primax.cli.progress import Reporter
-from primax.errors import RunError, check_range
+from primax.errors import InputError, RunError, check_range
 from primax.paper import reproduce
 from primax.paper.drawing import matplotlib
 from primax.paper.embed import fill
 from primax.paper.evidence import BROKEN, Runs
 from primax.paper.experiments import CELLS, SCALES, select
+from primax.paper.plan import clock, told
 from primax.paper.reproduce import ABSENT, Home, Task, Worker
 from primax.paper.write import write_all
 from primax.training import Progress
@@ -70,6 +69,11 @@ def run(args: argparse.Namespace) -> None:
     console = plain_console()
     if args.jobs is not None:
         check_range("--jobs", args.jobs, 1, 1_000)
+    if (args.out / "config.json").exists():
+        raise InputError(f"{args.out} is the folder of a run: choose another --out")
+    for page in args.into:
+        if not page.is_file():
+            raise InputError(f"--into {page}: no such file; it marks where the tables go")
     home = reproduce.open_home(args.out, args.scale, args.runs)
     cells = select(args.only, args.scale)
     if not (args.no_pages or args.names):
@@ -83,7 +87,7 @@ def run(args: argparse.Namespace) -> None:
                 print(task.cell.name)
             return
         if args.plan:
-            console.print(_table(tasks, jobs))
+            print("\n".join(told(home, tasks, jobs, jax.default_backend())))
             if left_out := len(CELLS) - len(tasks) if not args.only else 0:
                 console.print(f"not part of this scale: {left_out} runs; --only NAME runs them")
             return
@@ -106,7 +110,7 @@ def _work(console: Console, home: Home, tasks: list[Task], jobs: int) -> None:
     if not tasks:
         console.print("nothing to run: every run that was asked for and can be made is finished")
         return
-    left = _clock(reproduce.in_all(tasks, jobs))
+    left = clock(reproduce.in_all(tasks, jobs))
     console.print(f"{len(tasks)} runs, {jobs} side by side: about {left}")
     board = Board(console, home, tasks, jobs)
     reproduce.work_all(home, tasks, jobs, board.watch, console.print)
@@ -142,7 +146,7 @@ class Board:
         done = sum(task.seconds * self.shares[task.cell.name] for task in self.tasks)
         total = sum(task.seconds for task in self.tasks)
         left = (time.monotonic() - self.began) * (total / done - 1)
-        return f"{through} of {len(self.tasks)}; about {_clock(left)} left"
+        return f"{through} of {len(self.tasks)}; about {clock(left)} left"
 
 
 def _say_broken(tasks: list[Task]) -> None:
@@ -157,38 +161,3 @@ def _say_absent(console: Console, tasks: list[Task]) -> None:
     absent = [task.cell.name for task in tasks if task.state == ABSENT]
     if absent:
         console.print(f"not available yet: {', '.join(absent)}")
-
-
-def _table(tasks: list[Task], jobs: int) -> Table:
-    table = Table(box=SIMPLE_HEAD)
-    table.add_column("cell", no_wrap=True)
-    table.add_column("settings")
-    table.add_column("state", no_wrap=True)
-    table.add_column("seconds", justify="right", no_wrap=True)
-    table.add_column("feeds")
-    for task in tasks:
-        variant = task.cell.variant
-        changes = [f"{name}={value}" for name, value in variant.settings.items()]
-        settings = " ".join([variant.method, *changes])
-        seconds = f"{task.seconds:,.0f}" if task.seconds else ""
-        table.add_row(task.cell.name, settings, task.state, seconds, _short(variant.feeds))
-    total = reproduce.in_all(tasks, jobs)
-    rates = "from rates measured on an H200"
-    if jax.default_backend() == "cpu":
-        rates = "from rates measured on an AMD EPYC: elsewhere a rough prediction"
-    side = f"{jobs} side by side on {jax.devices()[0].device_kind}"
-    table.caption = f"about {_clock(total)} in all, {side}, {rates}"
-    return table
-
-
-def _short(feeds: tuple[str, ...]) -> str:
-    """T5 is table 5, F1 figure 1."""
-    names = (name.replace("table", "T").replace("figure", "F") for name in feeds)
-    return " ".join(name for name in names if name not in ("scorecard", "claims"))
-
-
-def _clock(seconds: float) -> str:
-    minutes = round(seconds / 60)
-    if minutes < 1:
-        return f"{seconds:.0f} s"
-    return f"{minutes} min" if minutes < 120 else f"{minutes / 60:.1f} h"

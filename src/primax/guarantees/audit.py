@@ -7,30 +7,19 @@ import numpy as np
 
 from primax import runs
 from primax.config import Config
-from primax.errors import InputError
 from primax.guarantees.bounds import Bounds, bounds
 from primax.guarantees.judge import Table, assumed, column, judged, within
 from primax.guarantees.row import ABSENT, Row, text
 from primax.rewards.prime import PrimeConfig
+from primax.tables import by_seed, read_table
 
 
 def read_run(folder: Path) -> tuple[Config, Table]:
     """A run's configuration and its windows; one line says what is wrong with either."""
     config, seeds = runs.read_config(folder)
     path = folder / "windows.csv"
-    table = runs.read_table(path)
-    for name in ("seed", "step"):
-        if name not in table:
-            raise InputError(f"{path} is not the table a run writes: it has no column {name}")
-    odd = sorted({float(seed) for seed in table["seed"]} ^ set(seeds))
-    if odd:
-        raise InputError(f"{path} and config.json do not tell of the same seeds: {odd[0]:g}")
-    whole = len(seeds) * ((config.total_steps - config.warmup) // config.window)
-    if "finished" in runs.read_manifest(folder) and len(table["seed"]) < whole:
-        raise InputError(
-            f"{path} is not whole: {len(table['seed'])} of {whole} windows of a finished run"
-        )
-    return config, table
+    steps = config.total_steps if "finished" in runs.read_manifest(folder) else None
+    return config, by_seed(read_table(path), seeds, path, config.window, steps)
 
 
 def zeta(table: Table, config: Config, limits: Bounds) -> Row:

@@ -65,7 +65,7 @@ def bounds(config: Config) -> Bounds:
         v_heads=v_heads,
         v_count=v_count,
         b_ale=b_ale,
-        r_low=-penalty,
+        r_low=0.0 - penalty,  # never -0.0
         r_high=r_high,
         r_r=r_r,
         deployed=min(reward.reward_clip, reward.reward_scale * r_r),

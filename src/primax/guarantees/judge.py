@@ -15,6 +15,7 @@ NAMED = 3
 def breaches(table: Table, is_held: np.ndarray) -> str:
     """Where a bound is broken: step and seed of the first few, and how many more; empty if nowhere."""
     at = np.flatnonzero(~is_held)
+    at = at[np.lexsort((table["seed"][at], table["step"][at]))]
     named = [f"step {table['step'][i]:,.0f} seed {table['seed'][i]:.0f}" for i in at[:NAMED]]
     more = [f"{len(at) - NAMED} more"] if len(at) > NAMED else []
     return ", ".join(named + more)

@@ -1,4 +1,4 @@
-"""Pairs of variants compared seed by seed: the paper's eleven, and the family completed."""
+"""Pairs of variants compared seed by seed: the paper's eleven, those it leaves out, the rest."""
 
 from dataclasses import dataclass
 
@@ -60,6 +60,20 @@ LEFT_OUT = (
     *(Pair("task_relu", "task", *metric) for metric in BOTH),
 )
 """What it leaves out: two baselines that win on Maze, one that loses, the controls."""
+REST = tuple(
+    Pair("prime", name, *metric)
+    for name in (
+        "prime_k1_statistics",
+        "prime_no_penalty",
+        "prime_nearest16",
+        "prime_knn16",
+        "rnd_snapshot",
+        "s_adapt",
+        "moss",
+    )
+    for metric in BOTH
+)
+"""PRIME and every other variant that has all its seeds."""
 
 Rows = tuple[tuple[str, ...], ...]
 
@@ -112,9 +126,9 @@ def comparison_rows(
 def _cells(row: stats.ComparisonRow, seeds: int) -> tuple[str, ...]:
     result = row.result
     return (
-        f"{result.delta:+.3f}",
+        f"{result.delta:+z.3f}",
         bracket(result.low, result.high, 3, "+"),
-        number(result.d),
+        number(round(result.d, 9)),
         f"{result.poi:.2f}",
         p_value(row.holm_wilcoxon),
         p_value(row.holm_mann_whitney),
@@ -128,3 +142,10 @@ def completed(source: Source) -> Sheet:
     columns, rows, notes = comparison_rows(source, (*FAMILY, *LEFT_OUT))
     title = "Table A. The comparison family completed (not in the paper)"
     return Sheet("tableA", title, columns, rows, notes)
+
+
+def rest(source: Source) -> Sheet:
+    """PRIME and the variants that no other table compares it with, a family of their own."""
+    columns, rows, notes = comparison_rows(source, REST)
+    title = "Table D. PRIME and the other variants (not in the paper)"
+    return Sheet("tableD", title, columns, rows, notes)

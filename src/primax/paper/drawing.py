@@ -24,6 +24,10 @@ STYLE: dict[str, tuple[str, Any]] = {
     "disagreement": (GREEN, (0, (4, 1.2, 1, 1.2))),
     "smirl": (RED, (0, (2.5, 1))),
     "task": ("#000000", (0, (1, 0.8))),
+    "prime_k1": (PINK, "-"),
+    "prime_no_gate": (RED, "-"),
+    "prime_k1_statistics": (BLUE, (0, (1, 0.8))),
+    "prime_no_penalty": (GREEN, "-"),
     "prime_relu": (SKY, "-"),
     "task_relu": (GREY, (0, (1, 0.8))),
     "prime_nearest16": (PINK, (0, (4, 1.2, 1, 1.2))),
@@ -32,6 +36,9 @@ STYLE: dict[str, tuple[str, Any]] = {
     "rnd_snapshot": ("#8B6508", (0, (6, 1.5))),
     "s_adapt": ("#882255", (0, (3, 1, 1, 1, 1, 1))),
     "moss": ("#5D3A9B", (0, (2.5, 1))),
+    "prime_window200": (SKY, (0, (2.5, 1))),
+    "prime_window4000": (SKY, (0, (6, 1.5))),
+    "random": (GREY, (0, (4, 1.2, 1, 1.2))),
 }
 LINES = {
     "random": ("walker", (0, (1, 2)), -2),

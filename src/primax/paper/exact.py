@@ -11,13 +11,12 @@ from primax.paper import judge
 from primax.paper.beside import BASELINE_FIELDS, BASELINES, PRIME_FIELDS, table3, table4
 from primax.paper.evidence import MissingError, Runs, need
 from primax.paper.experiments import WORLDS, cell_name
+from primax.paper.judge import Judged
 from primax.paper.published import published
 from primax.paper.references import average
 from primax.paper.scalars import short
 from primax.paper.scorecard import Number, Stated
-from primax.paper.sheet import ABSENT, bracket
-
-Judged = tuple[str, str, str]
+from primax.paper.sheet import ABSENT
 
 
 def exact(runs: Runs) -> Iterator[Number]:
@@ -47,23 +46,22 @@ def exact(runs: Runs) -> Iterator[Number]:
 
 def _exactly(ours: float, theirs: float, margin: float) -> Judged:
     apart = ours - theirs
-    return f"{ours:.4f} (exact)", ABSENT, judge.verdict((apart, apart), judge.within(margin))
+    return Judged(
+        f"{ours:.4f} (exact)", ABSENT, judge.verdict((apart, apart), judge.within(margin))
+    )
 
 
 def _episode_std(runs: Runs, theirs: float) -> Judged:
     ours = need(runs, "random", "butterflies", "episode_std")
-    difference = judge.from_value(ours, theirs)
     band = judge.within(judge.MARGINS["butterflies", "episode_std"])
-    said = judge.verdict(difference, band)
-    return f"{ours.mean():.2f}", bracket(*difference, 3, "+"), said
+    return judge.against(f"{ours.mean():.2f}", judge.from_value(ours, theirs), band, ".3f")
 
 
 def _ratio(runs: Runs, theirs: float) -> Judged:
     blind = average(runs, "butterflies", "centre_stay")
     ours = need(runs, "prime", "butterflies", "average") / blind
-    difference = judge.from_value(ours, theirs)
     band = judge.within(judge.MARGINS["butterflies", "average"] / blind)
-    return f"{ours.mean():.2f}", bracket(*difference, 2, "+"), judge.verdict(difference, band)
+    return judge.against(f"{ours.mean():.2f}", judge.from_value(ours, theirs), band)
 
 
 def _settings(runs: Runs) -> Iterator[Number]:
@@ -78,7 +76,7 @@ def _settings(runs: Runs) -> Iterator[Number]:
                     raise MissingError(f"{cell_name(variant, world)}: {run}")
             same = sum(row[-1] == "yes" for row in table(runs).rows)
             said = judge.REPRODUCED if same == len(fields) else judge.DIFFERS
-            return str(same), ABSENT, said
+            return Judged(str(same), ABSENT, said)
 
         what = f"settings of {where} that are ours"
         yield Stated(name, where, what, str(len(fields))).found(judged)
@@ -101,7 +99,7 @@ def _arithmetic() -> Iterator[Number]:
     for name, what, theirs, ours in cells:
         said = judge.REPRODUCED if math.isclose(ours, theirs, rel_tol=0.01) else judge.DIFFERS
         yield Stated(name, "app:stats, app:exp", what, short(theirs)).found(
-            lambda ours=ours, said=said: (f"{ours:.4g}", ABSENT, said)
+            lambda ours=ours, said=said: Judged(f"{ours:.4g}", ABSENT, said)
         )
 
 
@@ -121,6 +119,6 @@ def counts(runs: Runs) -> Iterator[Number]:
             ours = is_in(need(runs, *cell))
             apart = float(ours.mean()) - num / of
             said = judge.verdict((apart, apart), judge.within(1 / of))
-            return f"{ours.sum()} of {len(ours)}", ABSENT, said
+            return Judged(f"{ours.sum()} of {len(ours)}", ABSENT, said)
 
         yield Stated(name, where, what, f"{num} of {of}").found(judged)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from primax.errors import InputError
-from primax.tables import Table, read_table
+from primax.tables import Table, by_seed, read_table
 
 Floats = NDArray[np.float64]
 NOT_RUN, UNFINISHED = "not run", "unfinished"
@@ -40,12 +40,16 @@ class RunFolder:
     @cached_property
     def episodes(self) -> Table:
         """By seed, then by step."""
-        return _sorted(read_table(self.path / "episodes.csv"), self.path)
+        return self._read("episodes.csv", self.content["world"].get("horizon", 1))
 
     @cached_property
     def windows(self) -> Table:
         """By seed, then by step."""
-        return _sorted(read_table(self.path / "windows.csv"), self.path)
+        return self._read("windows.csv", self.content.get("window", 1))
+
+    def _read(self, name: str, every: int) -> Table:
+        path = self.path / name
+        return by_seed(read_table(path), self.seeds, path, every, self.steps)
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -87,19 +91,6 @@ def open_run(path: Path) -> RunFolder | str:
     if not seeds or not all(known) or steps < 1:
         raise InputError(f"{path} is not a run's folder: it names no seed, step, method or world")
     return RunFolder(path, content, steps, manifest)
-
-
-def _sorted(table: Table, path: Path) -> Table:
-    """Rows by seed and step; every seed must have the same steps."""
-    if not {"seed", "step"} <= set(table):
-        raise InputError(f"{path} has a table without the columns seed and step")
-    order = np.lexsort((table["step"], table["seed"]))
-    table = {name: column[order] for name, column in table.items()}
-    seeds, counts = np.unique(table["seed"], return_counts=True)
-    content = _json(path / "config.json")
-    if set(counts) != {counts[0]} or seeds.tolist() != sorted(content["seeds"]):
-        raise InputError(f"{path} is not whole: its tables do not have the same rows of every seed")
-    return table
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -2,11 +2,14 @@
 
 `reproduced`  the 95% bootstrap interval of the difference (ours less the paper's) lies inside a
               margin stated for the measure; where the paper gives no spread, the interval of our
-              mean lies within a factor of two of its value
+              mean lies within a factor of two of its value. Zero need not lie in it: such numbers
+              differ reliably, if little, and are counted apart
 `above`, `below`   it does not, and the interval of the difference is all on one side of zero
 `undecided`   it does not, and the interval holds zero: more seeds would tell
 `differs`     a yes or no (p below 0.05, an interval on a side of zero) is the other one
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,6 +42,24 @@ MARGINS = {
 POI_MARGIN = 0.10
 
 Interval = tuple[float, float]
+
+
+class Judged(NamedTuple):
+    """What became of a number."""
+
+    ours: str
+    interval: str
+    """Of ours less the paper's."""
+    verdict: str
+    is_apart: bool = False
+    """Whether that interval is all on one side of zero."""
+
+
+def against(ours: str, difference: Interval, band: Interval, digits: str = ".2f") -> Judged:
+    """A number with an interval of the difference, against the band around zero it should lie in."""
+    low, high = difference
+    text = f"[{low:+{digits}}, {high:+{digits}}]"
+    return Judged(ours, text, verdict(difference, band), low > SLACK or high < -SLACK)
 
 
 def verdict(difference: Interval, band: Interval) -> str:

@@ -17,6 +17,7 @@ from primax.paper.evidence import (
     pair,
 )
 from primax.paper.experiments import VARIANTS
+from primax.paper.judge import Judged
 from primax.paper.published import published
 from primax.paper.scorecard import Number, Stated
 from primax.paper.sheet import ABSENT, bracket, number, plus_minus
@@ -27,8 +28,6 @@ SHOWN = {
     "holm_wilcoxon": "Wilcoxon p, Holm",
     "holm_mann_whitney": "Mann-Whitney p, Holm",
 }
-Judged = tuple[str, str, str]
-"""Ours, the interval of the difference, the verdict."""
 
 
 def means(runs: Runs) -> Iterator[Number]:
@@ -45,16 +44,12 @@ def means(runs: Runs) -> Iterator[Number]:
             yield stated.found(lambda v=variant, w=world, m=measure: _mean(runs, v, w, m))
 
 
-def _mean(runs: Runs, variant: str, world: str, measure: str, digits: int = 2) -> Judged:
+def _mean(runs: Runs, variant: str, world: str, measure: str) -> Judged:
     ours = need(runs, variant, world, measure)
     theirs = need(Published(), variant, world, measure)
     difference = stats.difference_interval(ours, theirs)
     band = judge.within(judge.MARGINS[world, measure])
-    return (
-        plus_minus(*stats.mean_std(ours), digits),
-        bracket(*difference, digits, "+"),
-        judge.verdict(difference, band),
-    )
+    return judge.against(plus_minus(*stats.mean_std(ours)), difference, band)
 
 
 def iqms(runs: Runs) -> Iterator[Number]:
@@ -75,7 +70,7 @@ def _iqm(runs: Runs, variant: str, world: str, measure: str) -> Judged:
     difference = stats.difference_interval(ours, theirs, stats.iqm)
     text = f"{stats.iqm(ours):.2f} {bracket(*stats.interval(ours))}"
     band = judge.within(judge.MARGINS[world, measure])
-    return text, bracket(*difference, 2, "+"), judge.verdict(difference, band)
+    return judge.against(text, difference, band)
 
 
 def comparisons(runs: Runs) -> Iterator[Number]:
@@ -102,7 +97,7 @@ def _delta_judged(runs: Runs, each: Pair) -> Judged:
     difference = stats.difference_interval(a - b, c - d)
     text = f"{np.mean(a - b):+.3f} {bracket(*stats.paired_interval(a, b), 3, '+')}"
     band = judge.within(judge.MARGINS[each.world, each.measure])
-    return text, bracket(*difference, 3, "+"), judge.verdict(difference, band)
+    return judge.against(text, difference, band, ".3f")
 
 
 def _effects(given: dict, found: tuple[stats.ComparisonRow, int] | str, gone: str):
@@ -119,18 +114,18 @@ def _effects(given: dict, found: tuple[stats.ComparisonRow, int] | str, gone: st
     def d() -> Judged:
         value = row().result.d
         band, apart = judge.factor_band(given["d"]), value - given["d"]
-        return number(value), ABSENT, judge.verdict((apart, apart), band)
+        return Judged(number(value), ABSENT, judge.verdict((apart, apart), band))
 
     def poi() -> Judged:
         value = row().result.poi
         apart = value - given["poi"]
         band = judge.within(judge.POI_MARGIN)
-        return f"{value:.2f}", ABSENT, judge.verdict((apart, apart), band)
+        return Judged(f"{value:.2f}", ABSENT, judge.verdict((apart, apart), band))
 
     def excludes() -> Judged:
         ours = side_of_zero(row().result.low, row().result.high)
         said = judge.REPRODUCED if ours == side_of_zero(*given["interval"]) else judge.DIFFERS
-        return ours, ABSENT, said
+        return Judged(ours, ABSENT, said)
 
     yield "d", number(given["d"]), d
     yield "PoI", f"{given['poi']:.2f}", poi
@@ -147,7 +142,7 @@ def _effects(given: dict, found: tuple[stats.ComparisonRow, int] | str, gone: st
             is_agreed = (value < 0.05) == (limit < 0.05)
             is_opposed = value < 0.05 and row().result.delta * given["delta"] <= 0
             said = judge.REPRODUCED if is_agreed and not is_opposed else judge.DIFFERS
-            return "<0.001" if value < 0.001 else f"{value:.3f}", ABSENT, said
+            return Judged("<0.001" if value < 0.001 else f"{value:.3f}", ABSENT, said)
 
         yield name, text, p
 

@@ -25,11 +25,12 @@ MOST_JOBS = 4
 LISTEN_S = 0.2
 """Seconds until a signal is answered."""
 
-# Measured on an H200, 15 seeds for 250,000 steps, without compiling. A third of it is launches, which
-# more seeds do not add to (60 seeds of PRIME take 295 s); the rest grows with seeds and networks.
-GPU_S = {"prime": 103.0, "task": 24.0, "random": 24.0, "rnd": 37.0, "disagreement": 38.0}
-GPU_OTHER_S = 38.0  # SMIRL takes 34; others by ratios measured before, of 1.7 to 1.9 times `task`
-GPU_SEEDS, GPU_NETWORKS, GPU_LAUNCHES, GPU_COMPILE_S = 15, 10, 1 / 3, (20.0, 45.0)
+# docs/performance.md, 442f739: an H200, 15 seeds alone for 250,000 steps, without compiling; PRIME
+# with 2 and 10 networks. What is launches does not grow with seeds (1, 15 and 60 were timed).
+GPU_S = {"task": 23.5, "random": 23.5, "rnd": 36.8, "disagreement": 38.3, "smirl": 33.8}
+GPU_OTHER_S = 38.0  # not timed alone
+GPU_PRIME_S = {2: 60.1, 10: 103.0}
+GPU_SEEDS, GPU_LAUNCHES, GPU_COMPILE_S = 15, (0.68, 0.38), (20.0, 45.0)  # without PRIME and with
 # Measured on two cores of an AMD EPYC at the scale `quick`, and rough elsewhere: so many
 # multiplications a second, a time for every update besides, and for compiling without PRIME and with.
 CPU_WORK, CPU_UPDATE_S, CPU_COMPILE_S = 1.5e10, 3e-4, (19.0, 34.0)
@@ -172,9 +173,12 @@ def predict(cell: Cell, scale: str, platform: str, done: int = 0) -> float:
     heads, left = getattr(config.reward, "heads", 0), config.total_steps - done
     is_prime = config.method == "prime"
     if platform == "gpu":
-        size = num_seeds / GPU_SEEDS
-        size *= (config.critics.heads + heads) / GPU_NETWORKS if is_prime else 1
-        whole = GPU_S.get(config.method, GPU_OTHER_S) * (GPU_LAUNCHES + (1 - GPU_LAUNCHES) * size)
+        launches, whole = GPU_LAUNCHES[is_prime], GPU_S.get(config.method, GPU_OTHER_S)
+        if is_prime:
+            (few, least), (many, most) = GPU_PRIME_S.items()
+            share = (config.critics.heads + heads - few) / (many - few)
+            whole = least + share * (most - least)
+        whole *= launches + (1 - launches) * num_seeds / GPU_SEEDS
         return GPU_COMPILE_S[is_prime] + whole * left / STEPS
     reward = CPU_REWARD.get(config.method, CPU_OTHER_REWARD) * (1 + heads)
     updates = num_seeds * left / config.update_every

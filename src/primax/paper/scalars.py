@@ -7,11 +7,10 @@ import numpy as np
 from primax import stats
 from primax.paper import judge
 from primax.paper.evidence import Runs, need
+from primax.paper.judge import Judged
 from primax.paper.published import published
 from primax.paper.scorecard import Number, Stated
 from primax.paper.sheet import ABSENT, bracket, plus_minus
-
-Judged = tuple[str, str, str]
 
 
 def short(value: float) -> str:
@@ -57,7 +56,7 @@ def _spread(runs: Runs, world: str, measure: str, given: dict, digits: int) -> J
     difference = judge.from_spread(ours, given["mean"], given["std"], 15)
     band = judge.within(judge.MARGINS[world, measure])
     text = plus_minus(*stats.mean_std(ours), digits)
-    return text, bracket(*difference, digits, "+"), judge.verdict(difference, band)
+    return judge.against(text, difference, band, f".{digits}f")
 
 
 def magnitudes(runs: Runs) -> Iterator[Number]:
@@ -80,9 +79,8 @@ def magnitudes(runs: Runs) -> Iterator[Number]:
 
 def _factor(runs: Runs, world: str, measure: str, value: float) -> Judged:
     ours = need(runs, "prime", world, measure)
-    low, high = judge.from_value(ours, value)
-    said = judge.verdict((low, high), judge.factor_band(value))
-    return short(float(ours.mean())), f"[{low:+.2g}, {high:+.2g}]", said
+    text, difference = short(float(ours.mean())), judge.from_value(ours, value)
+    return judge.against(text, difference, judge.factor_band(value), ".2g")
 
 
 def ranges(runs: Runs) -> Iterator[Number]:
@@ -112,7 +110,7 @@ def _range(
     low, high = (ours.min(), ours.max()) if is_each else stats.interval(ours, np.mean)
     band = (ends[0] - middle, ends[1] - middle)
     said = judge.verdict((float(low) - middle, float(high) - middle), band)
-    return bracket(float(ours.min()), float(ours.max())), ABSENT, said
+    return Judged(bracket(float(ours.min()), float(ours.max())), ABSENT, said)
 
 
 def open_points(runs: Runs) -> Iterator[Number]:
@@ -136,9 +134,9 @@ def _clamped(runs: Runs, world: str) -> Judged:
         "no data": "tail:no_data",
     }
     parts = [f"{need(runs, 'prime', world, m).mean():.2f} {name}" for name, m in shares.items()]
-    return "; ".join(parts), ABSENT, judge.UNDETERMINED
+    return Judged("; ".join(parts), ABSENT, judge.UNDETERMINED)
 
 
 def _largest(runs: Runs) -> Judged:
     ours = need(runs, "prime", "butterflies", "rolling:q_taken_abs_max")
-    return f"{ours.max():.2f}", ABSENT, judge.UNDETERMINED
+    return Judged(f"{ours.max():.2f}", ABSENT, judge.UNDETERMINED)

@@ -25,6 +25,8 @@ class Number:
     ours: str
     interval: str
     verdict: str
+    is_apart: bool = False
+    """Whether the interval of the difference is known, and all on one side of zero."""
 
 
 @cache
@@ -42,13 +44,13 @@ class Stated:
     what: str
     paper: str
 
-    def found(self, judged: Callable[[], tuple[str, str, str]]) -> Number:
+    def found(self, judged: Callable[[], judge.Judged]) -> Number:
         """With ours, the interval and the verdict; `not run` where what it needs is missing."""
         try:
-            ours, interval, verdict = judged()
+            result = judged()
         except MissingError as error:
-            ours, interval, verdict = f"({error})", ABSENT, judge.NOT_RUN
-        return Number(self.id, self.where, self.what, self.paper, ours, interval, verdict)
+            result = judge.Judged(f"({error})", ABSENT, judge.NOT_RUN)
+        return Number(self.id, self.where, self.what, self.paper, *result)
 
 
 def sheet(numbers: list[Number]) -> Sheet:
@@ -79,14 +81,18 @@ def missed(card: Sheet) -> Sheet:
 
 def _counted(numbers: list[Number]) -> str:
     counts = Counter(n.verdict for n in numbers)
-    parts = [f"{counts[name]} {name}" for name in judge.VERDICTS if counts[name]]
-    return f"Of {len(numbers)} numbers: {', '.join(parts)}."
+    parts = {name: f"{counts[name]} {name}" for name in judge.VERDICTS if counts[name]}
+    there = [n for n in numbers if n.verdict == judge.REPRODUCED and n.interval != ABSENT]
+    if apart := sum(n.is_apart for n in there):
+        told = f"of the {len(there)} with an interval {apart} are reliably apart"
+        parts[judge.REPRODUCED] += f" ({told}, by less than the margin)"
+    return f"Of {len(numbers)} numbers: {', '.join(parts.values())}."
 
 
 def _notes(numbers: list[Number]) -> Iterator[str]:
     yield (
         "The rule. Reproduced: the 95% bootstrap interval of ours less the paper's lies inside the "
-        "margin. The two sides are redrawn apart (their seeds are not ours); where the paper gives "
+        "margin; where it leaves out zero the two are reliably apart all the same. The two sides are redrawn apart (their seeds are not ours); where the paper gives "
         "only mean ± std its mean is redrawn from a normal law; where it gives no spread the margin "
         "is a factor of two (of the middle, where it gives a range), and so it is for d. Above, below: not inside, and the interval is on one side of zero. "
         "Undecided: not inside, and it holds zero. Differs: a yes or no came out the other way (p "

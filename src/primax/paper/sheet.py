@@ -59,7 +59,7 @@ def number(value: float, digits: int = 2) -> str:
         return "∞" if value > 0 else "-∞"
     if value and abs(value) < 10.0**-digits:
         return f"{value:.1e}"
-    return f"{value:.{digits}f}"
+    return f"{value:z.{digits}f}"
 
 
 def plus_minus(mean: float, std: float, digits: int = 2) -> str:
@@ -70,7 +70,7 @@ def plus_minus(mean: float, std: float, digits: int = 2) -> str:
 
 def bracket(low: float, high: float, digits: int = 2, sign: str = "") -> str:
     """An interval."""
-    return f"[{low:{sign}.{digits}f}, {high:{sign}.{digits}f}]"
+    return f"[{low:{sign}z.{digits}f}, {high:{sign}z.{digits}f}]"
 
 
 def p_value(value: float) -> str:

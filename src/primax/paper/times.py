@@ -19,16 +19,22 @@ def times_sheet(runs: Runs) -> Sheet:
             seconds = [_sum(run.manifest, kind) for kind in ("compile_s", "run_s")]
             known = [str(run.manifest.get(key) or ABSENT) for key in ("commit", "device", "jax")]
             again = str(run.manifest.get("recomputed_steps", ABSENT))
-            parts = str(len(_parts(run.manifest)))
-            rows.append((name, *known, parts, *(f"{s:,.0f}" for s in seconds), again))
+            parts = _parts(run.manifest)
+            more = "+" if any("run_s" not in part for part in parts) else ""
+            texts = (f"{s:,.0f}{more}" for s in seconds)
+            rows.append((name, *known, str(len(parts)), *texts, again))
             commits[known[0]] += 1
             total += sum(seconds)
+    is_more = any("+" in row[COLUMNS.index("run s")] for row in rows)
     made = ", ".join(f"{commit} ({num} runs)" for commit, num in commits.items()) or "none"
     above = (
-        f"{len(rows)} runs took {total:,.0f} seconds in all, compiling included. Commits: {made}."
+        f"{len(rows)} runs took {'more than ' * is_more}{total:,.0f} seconds in all, "
+        f"compiling included. Commits: {made}."
     )
-    note = "A run killed or stopped and taken up again has more than one part, to the same bits."
-    return Sheet("times", "What the runs took", COLUMNS, tuple(rows), (note,), (above,))
+    notes = ["A run killed or stopped and taken up again has more than one part, to the same bits."]
+    if is_more:
+        notes.append("+: a part that was killed or stopped did not say what it took.")
+    return Sheet("times", "What the runs took", COLUMNS, tuple(rows), tuple(notes), (above,))
 
 
 def _parts(manifest: dict[str, Any]) -> list[dict[str, Any]]:

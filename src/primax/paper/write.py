@@ -42,6 +42,7 @@ TABLES: dict[str, Callable[[Runs], Sheet]] = {
     "tableA": comparisons.completed,
     "tableB": beside.table_b,
     "tableC": beside.table_c,
+    "tableD": comparisons.rest,
 }
 ABSENT_RUN = (NOT_RUN, UNFINISHED)
 CAPTIONS = {

@@ -11,6 +11,7 @@ from primax.report.audits import Audit, audited
 from primax.report.facts import Origin, origin
 from primax.report.frozen import frozen
 from primax.report.naming import Look, Place
+from primax.report.packing import shares
 from primax.report.reading import (
     Gap,
     Grid,
@@ -20,8 +21,9 @@ from primax.report.reading import (
     open_run,
     read_maps,
     read_replays,
+    read_rows,
 )
-from primax.tables import Table, read_table
+from primax.tables import Table
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -35,7 +37,8 @@ class Read:
     long_windows: Table | Gap
     windows: Grid | Gap
     maps: heat.Arrays | Gap
-    lines: list[dict[str, Any]] | Gap
+    played: dict[str, Any] | Gap
+    """All recorded episodes."""
 
 
 @dataclass(frozen=True)
@@ -88,41 +91,43 @@ def gather(paths: tuple[Path, ...]) -> Entries:
     runs = [found for found in opened if isinstance(found, Run)]
     places, of_run = naming.places(runs)
     looks = naming.looks(runs, of_run)
-    read = [_read(run) for run in runs]
+    read = [_read(run, places[number]) for run, number in zip(runs, of_run, strict=True)]
     points = curves.window_points([r.windows for r in read if not isinstance(r.windows, Gap)])
-    rooms = (
-        heat.BYTES // max(1, sum(not isinstance(r.maps, Gap) for r in read)),
-        replays.BYTES // max(1, sum(not isinstance(r.lines, Gap) for r in read)),
+    rooms = zip(
+        shares([0 if isinstance(r.maps, Gap) else heat.need(r.maps) for r in read], heat.BYTES),
+        shares(
+            [0 if isinstance(r.played, Gap) else replays.need(r.played) for r in read],
+            replays.BYTES,
+        ),
+        strict=True,
     )
     entries = [
-        _entry(run, look, place, places[place], found, points, rooms)
-        for run, look, place, found in zip(runs, looks, of_run, read, strict=True)
+        _entry(run, look, place, places[place], found, points, room)
+        for run, look, place, found, room in zip(runs, looks, of_run, read, rooms, strict=True)
     ]
     order = sorted(range(len(entries)), key=lambda i: (entries[i].place, i))
     return Entries(tuple(entries[i] for i in order), tuple(places), broken, points)
 
 
-def _read(run: Run) -> Read:
-    is_growing = not run.is_finished
-    long_windows = attempt("windows", lambda: read_table(run.path / "windows.csv", is_growing))
+def _read(run: Run, place: Place) -> Read:
+    windows = attempt(
+        "windows", lambda: read_rows(run, "windows.csv", run.content.get("window", 1))
+    )
+    maps = attempt("maps", lambda: heat.checked(read_maps(run.path), run.seeds))
     return Read(
         attempt("episodes", lambda: _scored(run)),
-        long_windows,
-        long_windows
-        if isinstance(long_windows, Gap)
-        else attempt("windows", lambda: grid(long_windows, run.seeds, "windows.csv")),
-        attempt("maps", lambda: heat.checked(read_maps(run.path), run.seeds)),
-        attempt("replays", lambda: read_replays(run.path)),
+        windows,
+        _then(windows, "windows", lambda table: grid(table, len(run.seeds))),
+        maps,
+        attempt("replays", lambda: _played(run, place, maps)),
     )
 
 
 def _scored(run: Run) -> Grid:
-    table = read_table(run.path / "episodes.csv", is_growing=not run.is_finished)
-    found = grid(table, run.seeds, "episodes.csv")
+    horizon = run.content["world"].get("horizon", 1)
+    found = grid(read_rows(run, "episodes.csv", horizon), len(run.seeds))
     if "score" not in found:
         raise InputError("episodes.csv has no column score")
-    if run.is_finished and found["step"][-1] + found["step"][0] <= run.manifest.get("steps", 0):
-        raise InputError(f"episodes.csv ends at step {found['step'][-1]:,.0f} of a finished run")
     return found
 
 
@@ -140,9 +145,9 @@ def _entry(
     windows = _then(read.windows, "windows", lambda table: curves.windows(table, points))
     audit = _then(read.long_windows, "audit", lambda table: audited(run, table))
     maps = _then(read.maps, "maps", lambda found: heat.pack(found, rooms[0]))
-    played = _then(
-        read.lines, "replays", lambda lines: _replays(run, place, read, lines, scores, rooms[1])
-    )
+    averages = scores.measures.get("average", [])
+    ranked = {s: v for s, v in zip(run.seeds, averages, strict=False) if v is not None}
+    played = _then(read.played, "replays", lambda found: replays.choose(found, ranked, rooms[1]))
     parts = (episodes, windows, audit, maps, played)
     gaps = [*run.gaps, *(part for part in parts if isinstance(part, Gap))]
     drawn = {"episodes": scores.curves, "windows": {} if isinstance(windows, Gap) else windows}
@@ -183,14 +188,14 @@ def _then(found: T | Gap, part: str, use: Callable[[T], U]) -> U | Gap:
     return attempt(part, lambda: use(found))
 
 
-def _replays(
-    run: Run, place: Place, read: Read, lines: list[dict[str, Any]], scores: Scores, room: int
-) -> dict[str, Any]:
+def _played(run: Run, place: Place, maps: heat.Arrays | Gap) -> dict[str, Any]:
+    lines = read_replays(run.path)
     if place.world is None:
         raise InputError(f"this version has no world {run.world!r} with these options")
-    maps = None if isinstance(read.maps, Gap) else read.maps
     kept = attempt("frozen reward", lambda: frozen(run))
-    known = replays.Known(run.seeds, maps, None if isinstance(kept, Gap) else kept)
-    averages = scores.measures.get("average", [])
-    ranked = {s: v for s, v in zip(run.seeds, averages, strict=False) if v is not None}
-    return replays.choose(replays.pack(lines, place.world, known), ranked, room)
+    known = replays.Known(
+        run.seeds,
+        None if isinstance(maps, Gap) else maps,
+        None if isinstance(kept, Gap) else kept,
+    )
+    return replays.pack(lines, place.world, known)

@@ -1,5 +1,6 @@
 """Maps over training a page can carry: windows in equal groups, eight bits a cell."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from primax.errors import InputError
 from primax.report.packing import U8, Scale, quantise, scale_of, text
 
-BYTES = 2_000_000
+BYTES = 2_700_000
 """All maps on a page take about so much."""
 POSITIONS, FEWEST_BY_SEED, FEWEST = 60, 20, 8
 """Of the slider: at most, at least where every seed is kept, at least."""
@@ -54,6 +55,13 @@ def pack(maps: Arrays, room: int) -> dict[str, Any]:
         "by_seed": by_seed,
         "maps": drawn,
     }
+
+
+def need(maps: Arrays) -> int:
+    """Bytes of all positions and seeds."""
+    windows, seeds, rows, cols = maps["visits"].shape
+    cells = sum(name in maps for name in MAPS) * rows * cols
+    return math.ceil(4 / 3 * min(windows, POSITIONS) * cells * (seeds + 1))
 
 
 def plan(windows: int, seeds: int, cells: int, room: int) -> tuple[int, bool]:

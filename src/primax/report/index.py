@@ -5,23 +5,38 @@ from typing import Any
 
 import numpy as np
 
+from primax.paper.experiments import VARIANTS
 from primax.report import curves, heat, lines
 from primax.report.entries import Entries, Entry
 from primax.report.naming import Place
 from primax.report.reading import Gap, attempt
 from primax.worlds import ACTIONS, World
 
+MANY = 7
+"""More lines than this at once cannot be told apart."""
 Numbered = tuple[int, Entry]
 
 
 def grouped(entries: Entries) -> list[dict[str, Any]]:
-    """Worlds with their level lines and their numbered runs, the highest average first."""
+    """Worlds with their level lines and their numbered runs, the highest average first.
+
+    Of many runs the paper's own come before the others: `own` says how many come first.
+    """
     found = []
     for i, place in enumerate(entries.places):
         here = [(k, entry) for k, entry in enumerate(entries.runs) if entry.place == i]
         here.sort(key=lambda pair: (-_average(pair[1]), pair[0]))
-        found.append({"place": place, "runs": here, "lines": _lines(place)} | _lead(here))
+        group = {"place": place, "lines": _lines(place)} | _lead(here)
+        own = [pair for pair in here if _is_papers(pair[1])]
+        own = own if own and len(here) > MANY else here
+        others = [pair for pair in here if pair not in own]
+        found.append(group | {"runs": own + others, "own": len(own)})
     return found
+
+
+def _is_papers(entry: Entry) -> bool:
+    known = VARIANTS.get(entry.look.variant)
+    return known is not None and known.is_papers
 
 
 def _lead(runs: list[Numbered]) -> dict[str, Any]:
@@ -57,6 +72,7 @@ def index(entries: Entries, groups: list[dict[str, Any]]) -> dict[str, Any]:
                 "score": group["place"].score,
                 "lines": group["lines"],
                 "runs": [number for number, _ in group["runs"]],
+                "own": group["own"],
                 "walls": _walls(group["place"].world),
             }
             for group in groups
@@ -65,6 +81,7 @@ def index(entries: Entries, groups: list[dict[str, Any]]) -> dict[str, Any]:
             "episodes": [asdict(column) for column in curves.EPISODES],
             "windows": [asdict(column) for column in curves.WINDOWS],
         },
+        "many": MANY,
         "maps": heat.MAPS,
         "actions": list(ACTIONS),
     }

@@ -64,6 +64,15 @@ def embedded(content: Any) -> Markup:
     return Markup(body)
 
 
+def shares(needs: list[int], room: int) -> list[int]:
+    """Of a room that all have to share: what each needs, or an equal part of what is left."""
+    found, order = list(needs), sorted(range(len(needs)), key=needs.__getitem__)
+    for place, i in enumerate(order):
+        found[i] = min(needs[i], room // (len(needs) - place))
+        room -= found[i]
+    return found
+
+
 def number(value: float) -> float | None:
     """For JSON, which has no NaN."""
     return float(f"{value:.6g}") if np.isfinite(value) else None

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from primax import npz, records
 from primax.errors import InputError
-from primax.tables import UNPACK, Table, read_whole
+from primax.tables import UNPACK, Table, by_seed, read_table, read_whole
 
 T = TypeVar("T")
 Floats = NDArray[np.float64]
@@ -114,18 +114,17 @@ def _json(path: Path) -> dict[str, Any]:
     return content
 
 
-def grid(table: Table, seeds: tuple[int, ...], name: str) -> Grid:
-    """Columns a row a seed, as long as the shortest seed is."""
-    if not {"seed", "step"} <= set(table):
-        raise InputError(f"{name} has no column seed or step")
-    order = np.lexsort((table["step"], table["seed"]))
-    found, counts = np.unique(table["seed"], return_counts=True)
-    if found.tolist() != list(seeds):
-        raise InputError(f"{name} and config.json do not tell of the same seeds")
-    begins = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    rows = order[begins[:, None] + np.arange(counts.min())]
-    columns = {key: column[rows] for key, column in table.items() if key != "seed"}
+def grid(table: Table, num_seeds: int) -> Grid:
+    """Columns a row a seed, of a table that is in order."""
+    columns = {key: column.reshape(num_seeds, -1) for key, column in table.items() if key != "seed"}
     return columns | {"step": columns["step"][0]}
+
+
+def read_rows(run: Run, name: str, every: int) -> Table:
+    """A table of a run in order: whole where it is finished, else as far as every seed is."""
+    table = read_table(run.path / name, is_growing=not run.is_finished)
+    steps = run.manifest.get("steps") if run.is_finished else None
+    return by_seed(table, run.seeds, Path(name), every, steps)
 
 
 def read_maps(folder: Path) -> dict[str, np.ndarray]:

@@ -14,7 +14,7 @@ from primax.report.heat import MAPS, Arrays
 from primax.report.packing import column, number, text
 from primax.worlds import ACTIONS, World
 
-BYTES = 2_000_000
+BYTES = 2_400_000
 """All episodes on a page take about so much."""
 PARTS = tuple(name for name in MAPS if name != "visits")
 U8_CELLS = 255
@@ -68,6 +68,11 @@ def choose(packed: dict[str, Any], scores: dict[int, float], room: int) -> dict[
         room -= size
     chosen = [episode for episode in episodes if episode["seed"] in kept]
     return packed | {"episodes": chosen, "seeds": len(seeds), "kept": sorted(kept)}
+
+
+def need(packed: dict[str, Any]) -> int:
+    """Bytes of all episodes, about."""
+    return sum(_size(episode) for episode in packed["episodes"])
 
 
 def _size(episode: dict[str, Any]) -> int:

@@ -95,10 +95,10 @@ def _caveats(rows: list[dict[str, str]]) -> tuple[str, ...]:
     run = [row for row in rows if re.match(r"\d+ seeds", row[state])]
     other = [row for row in run if row[changes] not in ("none", ABSENT)]
     broken = [row["cell"] for row in rows if row[state].startswith(BROKEN)]
-    said = [f"{len(run)} of {len(rows)} runs are there."]
+    said = [f"{len(run)} of {len(rows)} runs are there."] if len(run) < len(rows) else []
     if other:
         said.append(
-            f"{len(other)} of them are not at the paper's settings: "
+            f"{len(other)} of these runs are not at the paper's settings: "
             "verdicts on them say nothing about the paper."
         )
     if broken:

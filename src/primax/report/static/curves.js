@@ -1,5 +1,4 @@
 // Learning curves: a chart a world, all read from one row of controls.
-const MANY = 7; // more lines than this at once cannot be told apart
 P.view = { table: "episodes", column: "score", band: "std", each: false, log: false, lines: true };
 
 P.startCurves = () => {
@@ -31,9 +30,9 @@ P.startCurves = () => {
 
 // Which lines are on at first: the paper's methods where there are many, else all.
 P.firstShown = (runs) => {
-  if (runs.length <= MANY) return new Set(runs);
+  if (runs.length <= P.index.many) return new Set(runs);
   const main = runs.filter((run) => ["prime", "rnd", "disagreement", "smirl", "task"].includes(P.index.runs[run].variant));
-  return new Set((main.length > 1 ? main : runs).slice(0, MANY));
+  return new Set((main.length > 1 ? main : runs).slice(0, P.index.many));
 };
 
 P.chart = (home, place) => {
@@ -46,12 +45,13 @@ P.chart = (home, place) => {
   let shape = null, at = -1;
   const draw = () => { unit.textContent = P.unitOf(place); shape = P.drawChart(canvas, over, place, on, message); at = -1; tip.hidden = true; };
   const again = P.drawn(plot, draw);
-  for (const run of place.runs) {
+  place.runs.forEach((run, i) => {
+    if (i === place.own) legend.append(P.el("span", { class: "apart" }, "Not in the paper"));
     const box = P.el("input", { type: "checkbox" });
     box.checked = on.has(run);
     box.addEventListener("change", () => { if (box.checked) on.add(run); else on.delete(run); again(); });
     legend.append(P.el("label", { class: "chip" }, box, P.swatch(P.el("i", { class: "swatch", "data-run": run }), run), P.index.runs[run].label));
-  }
+  });
   if (place.runs.length > 3) {
     for (const [name, wanted] of [["all", true], ["none", false]]) {
       const button = P.el("button", { type: "button", class: "quiet" }, name);

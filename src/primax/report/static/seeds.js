@@ -70,12 +70,14 @@ P.strips = (home, place) => {
   };
   let known = null;
   P.drawn(ramp, () => { known ??= limits(); P.ramp(ramp); ends[0].textContent = P.number(known[0]); ends[1].textContent = P.number(known[1]); });
-  for (const run of place.runs) {
-    if (!P.index.runs[run].columns.episodes?.includes("score")) continue;
+  const rest = P.el("div", { class: "strip-grid" }), more = place.runs.length - place.own;
+  if (more) home.append(P.el("details", { class: "more" }, P.el("summary", {}, `${more} more, not in the paper`), rest));
+  place.runs.forEach((run, i) => {
+    if (!P.index.runs[run].columns.episodes?.includes("score")) return;
     const canvas = P.el("canvas", { role: "img", "aria-label": `${P.index.runs[run].label}: score of every seed over training` });
-    grid.append(P.el("figure", {}, P.el("figcaption", {}, P.swatch(P.el("i", { class: "swatch", "data-run": run }), run), P.index.runs[run].label), canvas));
+    (i < place.own ? grid : rest).append(P.el("figure", {}, P.el("figcaption", {}, P.swatch(P.el("i", { class: "swatch", "data-run": run }), run), P.index.runs[run].label), canvas));
     P.drawn(canvas, () => { known ??= limits(); P.drawStrips(canvas, run, known); });
-  }
+  });
 };
 P.drawStrips = (canvas, run, [low, high]) => {
   const { values, seeds, steps } = P.curve(run, "episodes", "score"), n = steps.length;

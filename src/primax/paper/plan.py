@@ -1,0 +1,50 @@
+"""What a reproduction has to do, in lines for people."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from primax.paper.evidence import BROKEN
+from primax.paper.reproduce import HALFWAY, Home, Task, in_all
+
+HEAD = ("cell", "seeds × steps", "state", "seconds")
+RATES = {
+    "cpu": "rates measured on an AMD EPYC: elsewhere a rough prediction",
+    "gpu": "rates measured on an H200",
+}
+"""What the seconds of a platform are predicted from."""
+
+
+def told(home: Home, tasks: list[Task], jobs: int, platform: str) -> Iterator[str]:
+    """A line a cell: its size, where it stands, seconds left; then where runs go, and the total."""
+    rows = [HEAD, *(_row(home, task) for task in tasks)]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(HEAD))]
+    for row in rows:
+        cells = [text.ljust(width) for text, width in zip(row[:-1], widths[:-1], strict=True)]
+        yield "  ".join([*cells, row[-1].rjust(widths[-1])]).rstrip()
+    yield ""
+    for task in tasks:
+        if task.state == BROKEN:
+            yield f"{task.cell.name} cannot be used: {task.why}"
+    counts = Counter(task.state for task in tasks)
+    states = ", ".join(f"{num} {state}" for state, num in counts.items())
+    yield f"{len(tasks)} runs, each in {home.runs}/CELL: {states}"
+    if any(task.is_open for task in tasks):
+        seconds = in_all(tasks, jobs)
+        how = "one after another" if jobs == 1 else f"{jobs} side by side"
+        rates = RATES.get(platform, RATES["cpu"])  # as `predict` does
+        yield f"about {seconds:,.0f} seconds in all ({clock(seconds)}), {how}, from {rates}"
+
+
+def _row(home: Home, task: Task) -> tuple[str, str, str, str]:
+    config = task.cell.config(home.scale) if task.cell.variant.is_available else None
+    size = f"{len(task.cell.seeds(home.scale))} × {config.total_steps:,}" if config else ""
+    state = f"{task.state} from {task.done:,}" if task.state == HALFWAY else task.state
+    return task.cell.name, size, state, f"{task.seconds:,.0f}" if task.is_open else ""
+
+
+def clock(seconds: float) -> str:
+    """Seconds, minutes or hours, whichever reads best."""
+    minutes = round(seconds / 60)
+    if minutes < 1:
+        return f"{seconds:.0f} s"
+    return f"{minutes} min" if minutes < 120 else f"{minutes / 60:.1f} h"
