@@ -10,8 +10,10 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
+from primax import api
 from primax.cli import COMMANDS, main
-from primax.methods import METHODS, parse_seeds
+from primax.errors import InputError
+from primax.methods import METHODS, configure, parse_seeds
 
 SMOKE = ["--preset", "smoke", "--seeds", "2"]
 
@@ -119,6 +121,7 @@ def test_steps_off_the_grid_are_rounded_up_and_said(capsys):
 
 def test_bench_keeps_a_figure(capsys, tmp_path):
     text = primax(capsys, "bench", "task", "maze", *SMOKE, "--out", tmp_path)
+    assert "compiled in" in text
     (path,) = tmp_path.glob("*.json")
     figure = json.loads(path.read_text())
     assert figure["steps"] == 2000 and figure["run_s"] > 0 and figure["compile_s"] > 0
@@ -126,9 +129,17 @@ def test_bench_keeps_a_figure(capsys, tmp_path):
     assert "task" in text
     (tmp_path / "other.json").write_text("[]")
     (tmp_path / "train_broken.json").write_text("{")
-    assert "train_broken.json is not a figure" in refused(
-        capsys, "bench", "task", "maze", *SMOKE, "--out", tmp_path
-    )
+    assert main(["bench", "task", "maze", *SMOKE, "--out", str(tmp_path)]) == 2
+    said = capsys.readouterr()
+    assert "train_broken.json is not a figure" in said.err
+    assert not said.out, "before the run, not after it"
+
+
+def test_bench_writes_nothing_unless_told_where(capsys, tmp_path, monkeypatch):
+    """In a checkout that would be a folder of published figures."""
+    monkeypatch.chdir(tmp_path)
+    assert "steps_per_s" in primax(capsys, "bench", "task", "maze", *SMOKE)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -160,6 +171,9 @@ def test_stats_of_a_file(capsys, tmp_path):
     assert "has no method 'c'" in refused(capsys, "stats", path, "--against", "c")
     path.write_text("seed,a\n0,x\n")
     assert "x" in refused(capsys, "stats", path)
+    path.write_text("seed,a,b\n" + "".join(f"{seed},{seed},{seed + 20}\n" for seed in range(15)))
+    text = primax(capsys, "stats", path)
+    assert text.count("<0.001") == 2
 
 
 @pytest.mark.parametrize(
@@ -173,6 +187,17 @@ def test_stats_of_a_file(capsys, tmp_path):
         ("worlds maze --set size", "--set takes FIELD=VALUE, got 'size'"),
         ("worlds --set size=6", "--set goes with one world"),
         ("worlds --episods 3", "unknown argument '--episods'; did you mean --episodes?"),
+        ("train task maze --outt x", "unknown argument '--outt'; did you mean --out?"),
+        ("train task maze --outt=x", "did you mean --out?"),
+        ("train task maze --save_every 3", "did you mean --save-every?"),
+        ("train task maze --bogus 3", "unknown argument '--bogus'; see primax train --help"),
+        ("pack some --outt x", "unknown argument '--outt'; did you mean --out?"),
+        (
+            "train task maze --preset smoke --steps 9 --set steps=8",
+            "say the same: give one of them",
+        ),
+        ("reproduce --out . --into none.md", "--into none.md: no such file"),
+        ("worlds maze more", "unknown argument 'more'; see primax worlds --help"),
         ("worlds --episodes x", "invalid int value: 'x'"),
         ("watch", "required: world"),
         ("watch maze --policy chse", "unknown policy 'chse'; did you mean chase?"),
@@ -256,9 +281,32 @@ def test_a_folder_in_use_is_not_overwritten(capsys, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     says = refused(capsys, "train", "task", "maze", *SMOKE, "--out", tmp_path)
     assert "is not empty" in says and (tmp_path / "notes.txt").read_text() == "mine"
+    (tmp_path / "config.json").write_text("{}")
+    assert "is the folder of a run" in refused(capsys, "reproduce", "--no-run", "--out", tmp_path)
 
 
 def test_seeds():
     assert parse_seeds(3) == (0, 1, 2)
     assert parse_seeds("2-4") == (2, 3, 4)
     assert parse_seeds("7,1-2") == (7, 1, 2)
+
+
+@pytest.mark.parametrize("seeds", ["a", 0, "3,3", "5-3"])
+def test_in_python_the_argument_is_named_not_the_option(seeds):
+    with pytest.raises(InputError, match=r"^seeds (takes|must be|names)"):
+        api.train("task", "maze", seeds=seeds)
+
+
+def test_in_python_a_setting_may_be_the_value_itself():
+    config = configure("task", "maze", "smoke", {"steps": 1_000, "critics.double": False})
+    assert (config.steps, config.critics.double) == (1_000, False)
+    assert config == configure("task", "maze", "smoke", {"steps": "1000", "critics.double": "no"})
+
+
+def test_an_error_of_the_system_is_one_line(capsys, monkeypatch):
+    def full(args):
+        raise OSError(28, "No space left on device", "some/file")
+
+    monkeypatch.setattr("primax.cli.list.run", full)
+    assert main(["list"]) == 1
+    assert capsys.readouterr().err == "primax: some/file: No space left on device\n"

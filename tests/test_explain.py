@@ -74,9 +74,9 @@ def test_an_exported_file_says_the_same(folder, tmp_path, capsys):
 
 
 def test_heat_maps_are_drawn_of_any_window(folder, tmp_path, capsys):
-    said(capsys, folder, "--png", tmp_path / "last.png")
+    said(capsys, folder, "--png", tmp_path / "last")  # the file named, and no other
     said(capsys, folder, "--png", tmp_path / "first.png", "--step", 500)
-    for name in ("last.png", "first.png"):
+    for name in ("last", "first.png"):
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
     step, maps = explain.recorded_maps(folder, 3, 900)
     assert step == 1_000
@@ -90,6 +90,7 @@ def test_heat_maps_are_drawn_of_any_window(folder, tmp_path, capsys):
     [
         (["--seed", "4"], "seed 4 is not among the run's: 3, 5"),
         (["--at", "0"], "--at takes ROW,COL or ROW,COL,LEVEL"),
+        (["--at", ""], "--at takes ROW,COL or ROW,COL,LEVEL"),
         (["--at", "99,0"], "no place of this world"),
         (["--top", "0"], "--top must be at least 1"),
         (["--step", "500"], "give both"),

@@ -1,5 +1,6 @@
 """Exported files: small, whole or refused, and what they hold acts and rewards as the run did."""
 
+import shutil
 from dataclasses import replace
 from functools import partial
 
@@ -183,15 +184,21 @@ def test_the_command(folder, capsys, tmp_path):
     assert main(["export", str(folder), "--out", str(tmp_path / "a.npz"), "--seeds", "2,4"]) == 0
     assert "MB" in capsys.readouterr().out
     assert primax.export.load(tmp_path / "a.npz").seeds == (2, 4)
+    assert main(["export", str(folder), "--out", str(tmp_path / "b.npz"), "--seeds", "4-4"]) == 0
+    assert primax.export.load(tmp_path / "b.npz").seeds == (4,)
     assert main(["export", str(folder), "--which", "oracle"]) == 0
     assert primax.export.load(folder / "export_oracle.npz").about["which"] == "oracle"
     for args, says in (
         (["--which", "bst"], "did you mean best?"),
         (["--seeds", "0,2"], "seed 0 is not among the run's"),
+        (["--seeds", "4"], "write 4-4 for seed 4, 0-3 for the first 4"),
+        (["--seeds", ""], "--seeds takes a number"),
         (["--out", "/proc/none/a"], "cannot write /proc/none/a"),
+        (["--out", str(tmp_path)], f"cannot write {tmp_path}: Is a directory"),
     ):
         assert main(["export", str(folder), *args]) == 2
         assert says in capsys.readouterr().err
+    assert not list(tmp_path.parent.glob("*.part")), "nothing is left of what could not be written"
     assert main(["export", str(tmp_path)]) == 2
     assert "holds no run" in capsys.readouterr().err
 
@@ -199,8 +206,13 @@ def test_the_command(folder, capsys, tmp_path):
 def test_before_there_is_anything_to_export_it_says_so(folder, last, tmp_path):
     config, seeds = read_config(folder)
     create(tmp_path / "none", config, seeds)
-    with pytest.raises(InputError, match="no checkpoint that can be used"):
+    with pytest.raises(InputError, match="can be used: there is none; primax resume"):
         primax.export.export(tmp_path / "none")
+    shutil.copytree(folder, tmp_path / "damaged")
+    (state,) = (tmp_path / "damaged").glob("checkpoints/*/state.npz")
+    state.write_bytes(state.read_bytes()[:-1])
+    with pytest.raises(InputError, match=r"that can be used: .*state\.npz is damaged"):
+        primax.export.export(str(tmp_path / "damaged"))
     never = jnp.array([0.1, -jnp.inf, -jnp.inf])
     state = eqx.tree_at(lambda x: x.best.by_coverage.mean, last, never)
     saved(tmp_path / "run", config, seeds, state)

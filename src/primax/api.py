@@ -1,5 +1,6 @@
 """Training from Python, in memory or in a folder that survives."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ def train(
     world: str,
     seeds: int | str = 15,
     preset: str = "paper",
-    settings: dict[str, str] | None = None,
+    settings: Mapping[str, object] | None = None,
     on_window: runs.OnWindow = lambda progress: None,
     out: str | Path | None = None,
 ) -> training.Result:

@@ -141,7 +141,7 @@ def choose(table: Table, at: tuple[int, ...] | None, num: int) -> np.ndarray:
         names = PLACE[: len(at)]
         chosen = np.all([table[name] == value for name, value in zip(names, at, strict=True)], 0)
         if not chosen.any():
-            raise InputError(f"--at {','.join(map(str, at))} is no place of this world")
+            raise InputError(f"{','.join(map(str, at))} is no place of this world")
         return np.flatnonzero(
             chosen & (table["has_data"] | (table.get("count", table["has_data"]) > 0))
         )
@@ -209,6 +209,6 @@ def draw(maps: dict[str, np.ndarray], title: str, path: Path) -> None:
         short.set_powerlimits((-2, 4))
         figure.colorbar(image, ax=axes, shrink=0.85, format=short)
     try:
-        figure.savefig(path, dpi=110)
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot write {path}: {error}") from error
+        figure.savefig(path, dpi=110, format="png")
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from error

@@ -56,7 +56,7 @@ class Exported:
     def tree(self, prefix: str, like: Any, seed: int) -> Any:
         """The arrays of a seed under a prefix, as the tree `like` and in its types."""
         if seed not in self.seeds:
-            raise InputError(f"seed {seed} is not among those exported: {self.seeds}")
+            raise InputError(f"seed {seed} is not among those exported: {_listed(self.seeds)}")
         row = self.seeds.index(seed)
 
         def fill(path: Any, leaf: Any) -> jax.Array:
@@ -68,14 +68,15 @@ class Exported:
         return jax.tree_util.tree_map_with_path(fill, like)
 
 
-def export(folder: Path, which: str = "last", seeds: tuple[int, ...] | None = None) -> bytes:
+def export(folder: str | Path, which: str = "last", seeds: tuple[int, ...] | None = None) -> bytes:
     """The file's content, from a run's newest checkpoint; the run may be going on meanwhile."""
-    check_choice("--which", which, WHICH)
+    check_choice("which", which, WHICH)
+    folder = Path(folder)
     config, all_seeds = read_config(folder)
     seeds = all_seeds if seeds is None else seeds
     for seed in seeds:
         if seed not in all_seeds:
-            raise InputError(f"seed {seed} is not among the run's: {all_seeds}")
+            raise InputError(f"seed {seed} is not among the run's: {_listed(all_seeds)}")
     rows = [all_seeds.index(seed) for seed in seeds]
     checkpoint = disk.newest(folder)
     try:
@@ -131,6 +132,10 @@ def _small(name: str, array: np.ndarray) -> np.ndarray:
     if not name.endswith((".weight", ".bias")) or np.abs(array).max() > np.finfo(np.float16).max:
         return array
     return array.astype(np.float16)
+
+
+def _listed(seeds: tuple[int, ...]) -> str:
+    return ", ".join(map(str, seeds))
 
 
 def _text(content: dict[str, Any]) -> np.ndarray:

@@ -58,8 +58,13 @@ class _Hashing:
 def write_whole(path: Path, content: bytes) -> None:
     """Writes a file so that it is either the old one or the new one, never a part."""
     temporary = path.with_name(path.name + ".part")
-    _write(temporary, content, "wb")
-    os.replace(temporary, path)
+    try:
+        _write(temporary, content, "wb")
+        os.replace(temporary, path)
+    except OSError:
+        if temporary.exists():
+            temporary.unlink()
+        raise
     sync_folder(path.parent)
 
 
@@ -146,12 +151,22 @@ def load(folder: Path) -> tuple[Checkpoint | None, list[str]]:
 
 def newest(folder: Path) -> Checkpoint:
     """The newest checkpoint whose state verifies, for those who only read; nothing is changed."""
+    damaged = []
     for place in _places(folder):
         try:
             return _verified(place)
-        except DamagedError:
-            continue
-    raise InputError(f"{folder} has no checkpoint that can be used")
+        except DamagedError as error:
+            damaged.append(str(error))
+    if is_packed(folder):
+        whole = "give the folder it was packed from, or train it anew"
+        raise InputError(f"{folder} is a packed run, which carries no networks: {whole}")
+    why = damaged[0] if damaged else f"there is none; primax resume {folder} goes on"
+    raise InputError(f"{folder} has no checkpoint that can be used: {why}")
+
+
+def is_packed(folder: Path) -> bool:
+    """Whether a run's tables are compressed: it can be read, and not gone on with."""
+    return any(folder.glob("episodes.csv.*"))
 
 
 def newest_step(folder: Path) -> int:

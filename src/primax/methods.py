@@ -1,6 +1,6 @@
 """The methods by name: a reward, and the settings the learner has under it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -126,9 +126,12 @@ PRESETS = {
 
 
 def configure(
-    method: str, world: str, preset: str = "paper", settings: dict[str, str] | None = None
+    method: str, world: str, preset: str = "paper", settings: Mapping[str, object] | None = None
 ) -> Config:
-    """The configuration of a run: the paper's, changed by a preset, then by `settings`."""
+    """The configuration of a run: the paper's, changed by a preset, then by `settings`.
+
+    A setting may be text, as on the command line (`"0.9"`), or the value itself.
+    """
     config = paper(method, world)
     _, changes, small = lookup("preset", preset, PRESETS)
     known = flatten(config)
@@ -136,7 +139,8 @@ def configure(
     if "method" in (settings or {}):
         raise InputError("method is what the run is called for, not a field to set")
     # All at once, so that fields which must fit each other can be changed together.
-    config = override(config, changes | (settings or {}))
+    given = {name: str(value) for name, value in (settings or {}).items()}
+    config = override(config, changes | given)
     if hasattr(config.world, "layout"):
         # The map itself, so that a run does not depend on a file that may change.
         config = replace(config, world=replace(config.world, layout=read(config.world.layout)))
@@ -172,8 +176,8 @@ def spec(world: World, config: Config) -> Spec:
     )
 
 
-def parse_seeds(text: str | int) -> tuple[int, ...]:
-    """`15` is seeds 0 to 14; `0-4` and `3,7,9` name them."""
+def parse_seeds(text: str | int, name: str = "seeds") -> tuple[int, ...]:
+    """`15` is seeds 0 to 14; `0-4` and `3,7,9` name them. `name` is what the caller calls it."""
     text = str(text)
     try:
         if "-" not in text and "," not in text:
@@ -183,11 +187,11 @@ def parse_seeds(text: str | int) -> tuple[int, ...]:
             spans = [range(end[0], end[-1] + 1) for end in ends]
     except ValueError:
         takes = "a number (15), a range (0-4) or a list (3,7,9)"
-        raise InputError(f"--seeds takes {takes}, got {text!r}") from None
+        raise InputError(f"{name} takes {takes}, got {text!r}") from None
     for span in spans:
-        check_range("--seeds", len(span), 1, MOST_SEEDS)
-        check_range("--seeds", span[-1], 0, 2**31 - 1)
+        check_range(name, len(span), 1, MOST_SEEDS)
+        check_range(name, span[-1], 0, 2**31 - 1)
     seeds = tuple(seed for span in spans for seed in span)
     if len(set(seeds)) != len(seeds):
-        raise InputError(f"--seeds names a seed twice: {text!r}")
+        raise InputError(f"{name} names a seed twice: {text!r}")
     return seeds

@@ -6,6 +6,8 @@ Everything that reads a run reads this too, but for what needs a checkpoint.
 import bz2
 import json
 import zlib
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -29,27 +31,44 @@ def packed(folder: Path) -> Files:
     config, seeds = read_config(folder)
     if "finished" not in runs.read_manifest(folder):
         raise InputError(f"{folder} is not finished: primax resume {folder} goes on with it")
+    with _reading(folder / "episodes.csv") as path:
+        kept, episodes = _kept(read_table(path), seeds), read_whole(path)
+    with _reading(folder / "windows.csv") as path:
+        read_table(path)  # refuses what is cut short, or is no table
+        windows = rounded(read_whole(path))
+    with _reading(folder / "maps.npz") as path:
+        maps = _few_maps(path, list(records.recorded(config)))
+    with _reading(folder / "replays.jsonl") as path:
+        replays = _few(read_whole(path), kept)
+    return {
+        "config.json": (folder / "config.json").read_bytes(),
+        "manifest.json": (folder / "manifest.json").read_bytes(),
+        "episodes.csv.bz2": bz2.compress(episodes),
+        "windows.csv.bz2": bz2.compress(windows),
+        "maps.npz": maps,
+        "replays.jsonl.bz2": bz2.compress(replays),
+    }
+
+
+@contextmanager
+def _reading(path: Path) -> Generator[Path]:
+    """Says in one line for which file a run cannot be packed, and why."""
     try:
-        kept = _kept(read_table(folder / "episodes.csv"), seeds)
-        return {
-            "config.json": (folder / "config.json").read_bytes(),
-            "manifest.json": (folder / "manifest.json").read_bytes(),
-            "episodes.csv.bz2": bz2.compress(read_whole(folder / "episodes.csv")),
-            "windows.csv.bz2": bz2.compress(rounded(read_whole(folder / "windows.csv"))),
-            "maps.npz": _few_maps(folder / "maps.npz", list(records.recorded(config))),
-            "replays.jsonl.bz2": bz2.compress(_few(read_whole(folder / "replays.jsonl"), kept)),
-        }
+        yield path
     except InputError as error:
-        raise InputError(f"{folder} cannot be packed: {error}") from error
-    except (OSError, EOFError, ValueError, KeyError, zlib.error, npz.NpzError) as error:
+        raise InputError(f"{path.parent} cannot be packed: {error}") from error
+    except (OSError, EOFError, ValueError, zlib.error, npz.NpzError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{folder} cannot be packed: {reason}") from error
+        raise InputError(f"{path.parent} cannot be packed: {path.name}: {reason}") from error
+    except (LookupError, TypeError) as error:
+        reason = f"{path.name} is not what a run writes ({error})"
+        raise InputError(f"{path.parent} cannot be packed: {reason}") from error
 
 
 def _kept(episodes: Table, seeds: Seeds) -> set[int]:
     """The seeds whose episodes are kept: the best, the worst and the middle one."""
     if set(episodes["seed"]) != set(seeds):
-        raise ValueError("episodes.csv has other seeds than config.json")
+        raise ValueError("it has other seeds than config.json")
     averages = training.measures(episodes, len(seeds)).average
     return set(records.telling(dict(zip(sorted(seeds), averages.tolist(), strict=True)))[:3])
 

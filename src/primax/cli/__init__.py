@@ -1,6 +1,7 @@
 """The command line: `primax COMMAND`. Each command is one module of this folder."""
 
 import argparse
+import difflib
 import importlib
 import io
 import sys
@@ -13,7 +14,7 @@ COMMANDS = {
     "resume": "take up a run that was stopped or killed",
     "export": "a run's networks and frozen reward as one small file",
     "pack": "finished runs as they are published: no checkpoints, under a megabyte each",
-    "bench": "time a training run and keep the figure",
+    "bench": "time a training run, compile time apart",
     "reproduce": "the paper's tables and figures, run and compared",
     "report": "one page for runs: curves, seeds, maps, replays, audit, settings",
     "stats": "means, intervals and tests for a CSV of scores, or for runs",
@@ -33,11 +34,16 @@ class Parser(argparse.ArgumentParser):
 
     def parse_all(self, argv: list[str]) -> argparse.Namespace:
         """Like `parse_args`, but an unknown option gets a hint."""
+        known = [name for action in self._actions for name in action.option_strings]
+        given = [arg.partition("=")[0] for arg in argv if arg.startswith("--")]
+        # First, for a misspelt option may be the very one that is missed.
+        for name in (name for name in given if name not in known):
+            close = difflib.get_close_matches(name.lstrip("-"), [k.lstrip("-") for k in known], n=1)
+            says = f"did you mean --{close[0]}?" if close else f"see {self.prog} --help"
+            raise InputError(f"unknown argument {name!r}; {says}")
         args, rest = self.parse_known_args(argv)
         if rest:
-            known = [name for action in self._actions for name in action.option_strings]
-            close = hint(rest[0], known) if rest[0].startswith("-") else ""
-            raise InputError(f"unknown argument {rest[0]!r}{close or f'; see {self.prog} --help'}")
+            raise InputError(f"unknown argument {rest[0]!r}; see {self.prog} --help")
         return args
 
 
@@ -90,3 +96,6 @@ def main(argv: list[str] | None = None) -> int:
         # The reader (`| head`) has gone; there is nobody to tell.
         sys.stderr.close()
         return 141
+    except OSError as error:
+        sys.stderr.write(f"primax: {error.filename or 'the disk'}: {error.strerror or error}\n")
+        return 1

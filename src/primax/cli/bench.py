@@ -1,10 +1,12 @@
-"""Times a training run, compile time apart, and prints every figure kept so far."""
+"""Times a training run, compile time apart; --out keeps the figure and shows it beside the others."""
 
 import argparse
 import hashlib
 import json
+import os
 import sys
 from pathlib import Path
+from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
@@ -16,24 +18,21 @@ from primax.errors import InputError
 from primax.methods import world_name
 from primax.provenance import provenance
 
+Figure = dict[str, Any]
+COLUMNS = ("method", "world", "seeds", "steps", "run_s", "compile_s", "steps_per_s", "device")
+
 
 def options(parser: argparse.ArgumentParser) -> None:
     run_options(parser)
     parser.add_argument(
-        "--out",
-        type=Path,
-        default=Path("results/bench"),
-        metavar="DIR",
-        help="where figures are kept",
+        "--out", type=Path, metavar="DIR", help="keep the figure there, and print all kept so far"
     )
 
 
 def run(args: argparse.Namespace) -> None:
     config, seeds = prepare(args)
-    try:
-        args.out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot write {args.out}: {error.strerror}") from error
+    if args.out:
+        _open(args.out)
     console = plain_console()
     announce(console, config)
     result = execute(console, config, seeds)
@@ -51,22 +50,42 @@ def run(args: argparse.Namespace) -> None:
         "command": " ".join(["primax", *sys.argv[1:]]),
         **origin,
     }
+    if not args.out:
+        console.print(_table([figure]))
+        return
     settings = hashlib.sha256(repr((config, seeds, origin["device"], origin["flags"])).encode())
     name = f"train_{config.method}_{world}_{len(seeds)}x{config.total_steps}"
     path = args.out / f"{name}_{settings.hexdigest()[:8]}.json"
     disk.write_whole(path, (json.dumps(figure, indent=1) + "\n").encode())
-    console.print(figures(args.out))
+    console.print(_table(kept(args.out)))
     console.print(f"kept in {path}", soft_wrap=True)
 
 
-def figures(folder: Path) -> Table:
-    """Every figure in a folder, a row each."""
-    columns = ("method", "world", "seeds", "steps", "run_s", "compile_s", "steps_per_s", "device")
-    table = Table(*columns, box=SIMPLE_HEAD)
+def _open(folder: Path) -> None:
+    """Refuses a folder that cannot be used before the run, not after."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot write {folder}: {error.strerror}") from error
+    if not os.access(folder, os.W_OK):
+        raise InputError(f"cannot write {folder}: choose another --out")
+    kept(folder)
+
+
+def kept(folder: Path) -> list[Figure]:
+    """Every figure in a folder."""
+    figures = []
     for path in sorted(folder.glob("train_*.json")):
         try:
             figure = json.loads(path.read_text(encoding="utf-8"))
-            table.add_row(*(str(figure[column]) for column in columns))
-        except (ValueError, KeyError, TypeError) as error:
+            figures.append({column: figure[column] for column in COLUMNS})
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(f"{path} is not a figure of primax bench: remove it") from error
+    return figures
+
+
+def _table(figures: list[Figure]) -> Table:
+    table = Table(*COLUMNS, box=SIMPLE_HEAD)
+    for figure in figures:
+        table.add_row(*(str(figure[column]) for column in COLUMNS))
     return table

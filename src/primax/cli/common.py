@@ -9,7 +9,7 @@ import jax
 from rich.console import Console
 
 from primax.config import Config
-from primax.errors import lookup
+from primax.errors import InputError, lookup
 from primax.methods import build, configure, parse_seeds
 from primax.settings import override, parse_pairs
 from primax.worlds import WORLDS, World
@@ -31,7 +31,9 @@ def run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("method", help="see primax list")
     parser.add_argument("world", help=", ".join(WORLDS))
     parser.add_argument(
-        "--seeds", default="15", help="how many (15), a range (0-4) or a list (3,7)"
+        "--seeds",
+        default="15",
+        help="how many (15 is seeds 0 to 14), a range (0-4) or a list (3,7); 9-9 is seed 9 alone",
     )
     parser.add_argument("--steps", type=int, help="environment steps a seed takes")
     parser.add_argument("--preset", default="paper", help="paper, quick or smoke")
@@ -50,9 +52,11 @@ def prepare(args: argparse.Namespace) -> tuple[Config, tuple[int, ...]]:
     """The configuration and seeds a command line asks for; sets up jax before it starts."""
     settings = parse_pairs(args.set)
     if args.steps is not None:
+        if "steps" in settings:
+            raise InputError("--steps and --set steps=... say the same: give one of them")
         settings["steps"] = str(args.steps)
     config = configure(args.method, args.world, args.preset, settings)
-    seeds = parse_seeds(args.seeds)
+    seeds = parse_seeds(args.seeds, "--seeds")
     flags = os.environ.get("XLA_FLAGS", "").split()
     start_jax(" ".join(dict.fromkeys(flags if args.fast else [*flags, *SAME_BITS])))
     build(config)  # a bad map is refused here, before anything is written

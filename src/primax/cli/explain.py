@@ -59,7 +59,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    at = _place(args.at) if args.at else None
+    at = _place(args.at) if args.at is not None else None
     if args.top < 1:
         raise InputError(f"--top must be at least 1, got {args.top}")
     if args.step is not None and args.png is None:

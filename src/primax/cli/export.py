@@ -5,14 +5,16 @@ from pathlib import Path
 
 from primax import folder as disk
 from primax.cli.common import plain_console
-from primax.errors import InputError
+from primax.errors import InputError, check_choice
 from primax.export import WHICH, export
 from primax.methods import parse_seeds
 
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("dir", type=Path, help="the run's folder")
-    parser.add_argument("--seeds", help="how many (3), a range (0-4) or a list (0,3); else all")
+    parser.add_argument(
+        "--seeds", help="which of the run's: a list (0,3) or a range (0-4; 9-9 is seed 9); else all"
+    )
     parser.add_argument(
         "--which",
         default="last",
@@ -22,10 +24,20 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    content = export(args.dir, args.which, parse_seeds(args.seeds) if args.seeds else None)
+    check_choice("--which", args.which, WHICH)
+    content = export(args.dir, args.which, _seeds(args.seeds) if args.seeds is not None else None)
     out = args.out or args.dir / f"export_{args.which}.npz"
     try:
         disk.write_whole(out, content)
     except OSError as error:
-        raise InputError(f"cannot write {out}: {error.strerror}") from error
+        raise InputError(f"cannot write {out}: {error.strerror}; choose another --out") from error
     plain_console().print(f"{out}: {len(content) / 1e6:.2f} MB")
+
+
+def _seeds(text: str) -> tuple[int, ...]:
+    """The seeds named; a number alone is refused: elsewhere it says how many, here it looks like one."""
+    seeds = parse_seeds(text, "--seeds")
+    if text.strip().isdigit():
+        which = f"write {text}-{text} for seed {text}, 0-{seeds[-1]} for the first {text}"
+        raise InputError(f"--seeds {text} may mean a seed or how many: {which}")
+    return seeds

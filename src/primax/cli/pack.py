@@ -23,6 +23,12 @@ def run(args: argparse.Namespace) -> int:
     folders = [found for given in args.dir for found in disk.runs_in(given)]
     if not folders:
         raise InputError(f"no run in {', '.join(map(str, args.dir))}")
+    out = args.out.resolve()
+    for around in (out, *out.parents):
+        if all((around / name).exists() for name in ("config.json", "manifest.json")):
+            raise InputError(
+                f"{args.out} is in the folder of a run, {around}: choose another --out"
+            )
     for folder in folders:
         name = folder.resolve().name
         if (args.out / name).resolve() == folder.resolve():

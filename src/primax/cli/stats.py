@@ -10,12 +10,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
+from rich.console import Console
 from rich.table import Table
 
 from primax import stats
 from primax.cli.common import plain_console
 from primax.errors import InputError, hint
-from primax.paper.folders import Sample, open_run
+from primax.paper.folders import RunFolder, Sample, open_run
 from primax.paper.measures import measure as measure_of
 
 
@@ -28,18 +29,18 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    scores = _scores(args.path, args.measure)
+    console = plain_console()
+    scores = _scores(args.path, args.measure, console)
     first = args.against or next(iter(scores))
     if first not in scores:
         raise InputError(f"{args.path[0]} has no method {first!r}{hint(first, scores)}")
-    console = plain_console()
     console.print(_summaries(stats.summarise(scores)))
     pairs = [(first, other) for other in scores if other != first]
     if pairs:
         console.print(_comparisons(stats.compare_all(scores, pairs)))
 
 
-def _scores(paths: list[Path], measure: str | None) -> Mapping[str, stats.Floats]:
+def _scores(paths: list[Path], measure: str | None, console: Console) -> Mapping[str, stats.Floats]:
     """By method from one file, or by folder, a run a method."""
     if not paths[0].is_dir():
         if len(paths) > 1 or measure:
@@ -47,8 +48,12 @@ def _scores(paths: list[Path], measure: str | None) -> Mapping[str, stats.Floats
         return stats.read_scores(paths[0])
     scores: dict[str, stats.Floats] = {}
     seeds: set[tuple[int, ...]] = set()
-    for path in paths:
-        sample = _sample(path, measure or "peak")
+    runs = [_run(path) for path in paths]
+    worlds = dict.fromkeys(str(run.content["world"]["name"]) for run in runs)
+    if len(worlds) > 1:
+        raise InputError(f"runs of different worlds ({', '.join(worlds)}): compare within one")
+    for path, run in zip(paths, runs, strict=True):
+        sample = _sample(run, measure or "peak")
         name = path.resolve().name
         if name in scores:
             raise InputError(f"two folders are called {name}: give each its own name")
@@ -56,18 +61,32 @@ def _scores(paths: list[Path], measure: str | None) -> Mapping[str, stats.Floats
         seeds.add(sample.seeds)
     if len(seeds) > 1:
         raise InputError("the runs have different seeds: compare runs of the same ones")
+    if differing := _differing(runs):
+        console.print(f"not the same in all runs: {', '.join(differing)}", soft_wrap=True)
     return scores
 
 
-def _sample(path: Path, measure: str) -> Sample:
-    """A measure of one run, or one line on why there is none."""
+def _run(path: Path) -> RunFolder:
+    """A finished run, or one line on why there is none."""
     found = open_run(path)
     if isinstance(found, str):
         raise InputError(f"{path}: {found}; give the folder of a finished run")
-    sample = measure_of(found, measure)
+    return found
+
+
+def _sample(run: RunFolder, measure: str) -> Sample:
+    """A measure of one run, or one line on why there is none."""
+    sample = measure_of(run, measure)
     if sample is None:
-        raise InputError(f"{path} has no {measure}: the run did not record it")
+        raise InputError(f"{run.path} has no {measure}: the run did not record it")
     return sample
+
+
+def _differing(runs: list[RunFolder]) -> list[str]:
+    """Of the world's settings and the budget, those that are not the same in all runs."""
+    settings = [run.settings for run in runs]
+    names = [name for name in settings[0] if name.startswith("world.") or name == "steps"]
+    return [name for name in names if len({str(of.get(name)) for of in settings}) > 1]
 
 
 def _summaries(rows: list[stats.Summary]) -> Table:
@@ -98,8 +117,8 @@ def _comparisons(rows: list[stats.ComparisonRow]) -> Table:
             f"{found.low:.3f} to {found.high:.3f}",
             _text(found.d),
             _text(found.poi),
-            _text(row.holm_wilcoxon),
-            _text(row.holm_mann_whitney),
+            _p(row.holm_wilcoxon),
+            _p(row.holm_mann_whitney),
         )
     table.caption = "PoI: chance that the first is better. p: exact Wilcoxon and Mann-Whitney, Holm"
     return table
@@ -114,3 +133,7 @@ def _table(*columns: str) -> Table:
 
 def _text(value: float) -> str:
     return "" if math.isnan(value) else f"{value:.3f}"
+
+
+def _p(value: float) -> str:
+    return "<0.001" if value < 0.001 else f"{value:.3f}"
