@@ -282,6 +282,9 @@ def test_a_run_is_not_packed_into_a_run(home, capsys):
 
 
 def test_packing_overwrites_nothing_and_names_what_it_leaves_out(home, tmp_path, capsys):
+    def told() -> str:
+        return capsys.readouterr().out.replace("\n", " ")
+
     out, made = tmp_path / "out", tmp_path / "made"
     shutil.copytree(home.parent / "made" / "task_maze", made / "task_maze")
     command = ["pack", str(made), "--out", str(out)]
@@ -307,13 +310,15 @@ def test_packing_overwrites_nothing_and_names_what_it_leaves_out(home, tmp_path,
     for damaged in (whole[: len(whole) // 2 + 3], b"[1, 2]\n", b""):
         windows.write_bytes(damaged)
         assert main(command) == 1
-        assert "windows.csv is not the table" in capsys.readouterr().out.replace("\n", " ")
+        assert "windows.csv is not the table" in told()
+    windows.write_bytes(b"".join(whole.splitlines(keepends=True)[:-1]))
+    assert main(command) == 1 and "windows.csv is not whole" in told()
     windows.write_bytes(whole)
     (made / "task_maze" / "maps.npz").unlink()
     assert main(command) == 1 and "cannot be packed: maps.npz" in capsys.readouterr().out
     config = made / "task_maze" / "config.json"
     config.write_text(config.read_text().replace('"seeds": [', '"seeds": [7, '))
-    assert main(command) == 1 and "other seeds than" in capsys.readouterr().out
+    assert main(command) == 1 and "not tell of the same seeds" in told()
     (out / "nothing").mkdir()
     assert main(["pack", str(out / "nothing"), "--out", str(out)]) == 2
     assert main(["pack", str(made / "task_maze"), "--out", str(made)]) == 2

@@ -15,7 +15,7 @@ import numpy as np
 from primax import npz, records, runs, training
 from primax.config_json import Seeds, read_config
 from primax.errors import InputError
-from primax.tables import Table, read_table, read_whole
+from primax.tables import Table, by_seed, read_table, read_whole
 
 DIGITS = 5
 """Of means in windows.csv, which are most of a run's bytes; all of episodes.csv is kept."""
@@ -32,9 +32,10 @@ def packed(folder: Path) -> Files:
     if "finished" not in runs.read_manifest(folder):
         raise InputError(f"{folder} is not finished: primax resume {folder} goes on with it")
     with _reading(folder / "episodes.csv") as path:
-        kept, episodes = _kept(read_table(path), seeds), read_whole(path)
+        table = by_seed(read_table(path), seeds, path, config.world.horizon, config.total_steps)
+        kept, episodes = _kept(table, seeds), read_whole(path)
     with _reading(folder / "windows.csv") as path:
-        read_table(path)  # refuses what is cut short, or is no table
+        by_seed(read_table(path), seeds, path, config.window, config.total_steps)
         windows = rounded(read_whole(path))
     with _reading(folder / "maps.npz") as path:
         maps = _few_maps(path, list(records.recorded(config)))
@@ -67,8 +68,6 @@ def _reading(path: Path) -> Generator[Path]:
 
 def _kept(episodes: Table, seeds: Seeds) -> set[int]:
     """The seeds whose episodes are kept: the best, the worst and the middle one."""
-    if set(episodes["seed"]) != set(seeds):
-        raise ValueError("it has other seeds than config.json")
     averages = training.measures(episodes, len(seeds)).average
     return set(records.telling(dict(zip(sorted(seeds), averages.tolist(), strict=True)))[:3])
 
