@@ -29,6 +29,8 @@ def full_run(home: Path, name: str = "prime_maze", seeds: int = 3, episodes: int
     windows |= {f"slope_{k}": ones for k in range(5)} | {f"offset_{k}": 0 * ones for k in range(5)}
     windows |= dict.fromkeys(("zeta_abs_max", "v_ale_heads", "v_ale_phi", "v_ale_psi"), 0 * ones)
     windows["reward_jump"][:, 0] = 0.0
+    rows = max(100, episodes * 100 // int(cell.variant.settings.get("window", "1000")))
+    windows = {name: values[:, np.arange(rows) * 100 // rows] for name, values in windows.items()}
     folder = write_run(home / name, cell, scores, windows, **columns)
     part = {"command": f"primax train {name}", "started": "then", "compile_s": 2.5, "run_s": 30.0}
     about = {"steps": episodes * 100, "finished": "now", "jax": "0.11.2", "parts": [part]}

@@ -176,6 +176,16 @@ def test_stats_of_a_file(capsys, tmp_path):
     assert text.count("<0.001") == 2
 
 
+def test_stats_keeps_small_values_and_long_names(capsys, tmp_path, monkeypatch):
+    monkeypatch.delenv("COLUMNS")  # as in a pipe
+    path, long = tmp_path / "scores.csv", "a_method_whose_name_is_long" * 3
+    path.write_text(f"seed,{long},b\n0,2e-10,3.3\n1,4e-10,3.3\n2,3e-10,3.3\n")
+    text = primax(capsys, "stats", path)
+    assert f"{long} - b" in text and "measure" not in text
+    rows = {line.split()[0]: line.split() for line in text.splitlines() if line.strip()}
+    assert rows["b"][2:4] == ["3.300", "0.000"] and "3.00e-10 " in text and "1.00e-10 " in text
+
+
 @pytest.mark.parametrize(
     ("line", "says"),
     [
@@ -301,6 +311,17 @@ def test_in_python_a_setting_may_be_the_value_itself():
     config = configure("task", "maze", "smoke", {"steps": 1_000, "critics.double": False})
     assert (config.steps, config.critics.double) == (1_000, False)
     assert config == configure("task", "maze", "smoke", {"steps": "1000", "critics.double": "no"})
+
+
+def test_a_whole_number_may_be_written_as_1e5(capsys):
+    config = configure("task", "maze", "smoke", {"steps": "1e5", "critics.learning_rate": "1e-3"})
+    assert config.steps == 100_000 and isinstance(config.steps, int)
+    assert config.critics.learning_rate == 1e-3
+    for text in ("1e-1", "1.5", "inf", "nan"):
+        with pytest.raises(InputError, match="steps takes a whole number"):
+            configure("task", "maze", "smoke", {"steps": text})
+    said = refused(capsys, "train", "task", "maze", "--steps", "1e4x")
+    assert "steps takes a whole number, got '1e4x'" in said
 
 
 def test_an_error_of_the_system_is_one_line(capsys, monkeypatch):

@@ -222,3 +222,12 @@ def test_a_folder_in_use_is_locked(tmp_path):
         raise AssertionError("two holders")
     with locked(tmp_path):
         assert (tmp_path / "lock").exists()
+
+
+def test_only_compressed_tables_make_a_packed_run(tmp_path):
+    (tmp_path / "episodes.csv.bak").touch()
+    assert not disk.is_packed(tmp_path)
+    (tmp_path / "episodes.csv.gz").touch()
+    assert disk.is_packed(tmp_path)
+    (tmp_path / "episodes.csv").touch()
+    assert not disk.is_packed(tmp_path)

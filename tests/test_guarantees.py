@@ -14,6 +14,7 @@ from primax.cli.common import start_jax
 from primax.guarantees import checks
 from primax.guarantees.audit import AUDITS
 from primax.guarantees.bounds import bounds
+from primax.guarantees.judge import breaches
 from primax.guarantees.lab import LABS, run_lab
 from primax.guarantees.row import ABSENT, FAILS, HOLDS, PREMISE
 from primax.guarantees.worldtable import enumerate_world
@@ -276,3 +277,9 @@ def test_worlds_are_enumerated_in_full():
     assert nine.to.shape == (90, 5, 5)
     caught = nine.obs[:, 1].reshape(90, -1).sum(axis=1) == 0
     assert caught.sum() == 18 and not np.any(~caught[nine.to[caught].reshape(-1)])
+
+
+def test_breaches_are_named_by_step_whatever_the_order_of_rows():
+    table = {"seed": np.array([0, 0, 1, 1]), "step": np.array([1_000, 2_000, 1_000, 2_000])}
+    held = np.array([True, False, False, False])
+    assert breaches(table, held) == "step 1,000 seed 1, step 2,000 seed 0, step 2,000 seed 1"

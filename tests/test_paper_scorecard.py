@@ -54,9 +54,30 @@ def test_what_is_reproduced_and_yet_apart_is_counted():
     judged = [judge.against("1", difference, (-0.25, 0.25)) for difference in near + off]
     found = [Number(str(i), "tab:x", "w", "1", *j) for i, j in enumerate(judged)]
     found.append(Number("d", "tab:x", "w", "1", "1", "—", judge.REPRODUCED))
-    told = "4 reproduced (of the 3 with an interval 2 are reliably apart, by less than the margin)"
-    assert scorecard.sheet(found).above == (f"Of 5 numbers: {told}, 1 above.",)
-    assert scorecard.sheet(found[2:]).above == ("Of 3 numbers: 2 reproduced, 1 above.",)
+    told = "4 reproduced (2 of them reliably apart, by less than the margin)"
+    assert scorecard.sheet(found).above[0] == f"Of 5 numbers: {told}, 1 above."
+    assert scorecard.sheet(found[2:]).above[0] == "Of 3 numbers: 2 reproduced, 1 above."
+
+
+def test_a_value_without_spread_is_never_called_apart():
+    """Printed as 6.0e-3 it may be 6.04e-3; and no zero has a sign."""
+    found = judge.against_value("1.1", np.full(5, 1.1), 1.0, (-0.25, 0.25))
+    assert found == ("1.1", "[+0.10, +0.10]", judge.REPRODUCED, False)
+    assert judge.against("1", (-1e-5, 0.1), (-1.0, 1.0)).interval == "[+0.00, +0.10]"
+
+
+def test_what_is_reproduced_is_counted_by_kind():
+    words = (
+        ("mean.x", "above"),
+        ("iqm.x", "reproduced"),
+        ("d.x", "reproduced"),
+        ("y_abs.x", "below"),
+    )
+    found = [Number(name, "tab:x", "w", "1", "1", "—", verdict) for name, verdict in words]
+    assert scorecard.sheet(found).above[1] == (
+        "Reproduced by kind: 1 of 2 means and IQMs of scores, 1 of 1 differences and effect sizes, "
+        "0 of 1 others."
+    )
 
 
 def test_a_factor_of_two_by_hand():

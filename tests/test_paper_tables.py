@@ -112,7 +112,7 @@ def test_the_completed_family_has_what_the_paper_leaves_out(papers):
 
 def test_every_variant_with_all_its_seeds_is_compared_with_prime():
     pairs = (*comparisons.FAMILY, *comparisons.LEFT_OUT, *comparisons.REST)
-    assert len(pairs) == len(set(pairs)) and len(comparisons.REST) == 21
+    assert len(pairs) == len(set(pairs)) and len(comparisons.REST) == 25
     named = {name for each in pairs for name in (each.first, each.second)}
     assert set(VARIANTS) - named == {"random", "prime_window200", "prime_window4000"}
 
@@ -140,6 +140,22 @@ def test_a_part_that_kept_no_time_makes_a_sum_a_least_one(tmp_path):
     (tmp_path / "task_maze" / "manifest.json").unlink()
     alone = times_sheet(Runs.under(tmp_path))
     assert "more than" not in alone.above[0] and len(alone.notes) == 1
+
+
+def test_window_lengths_are_compared_on_the_seeds_both_have(tmp_path):
+    for name, seeds, jump in (
+        ("prime_butterflies", 6, 10.0),
+        ("prime_maze", 6, 777.0),
+        ("prime_window200_butterflies", 2, 3.0),
+    ):
+        by_seed = np.arange(float(seeds))[:, None]
+        windows = {key: jump * by_seed + np.zeros(20) for key in ("reward_jump", "pi_act_from_ref")}
+        write_run(tmp_path / name, CELLS[name], by_seed + np.zeros(40), windows)
+    rows = {row[0]: row[1:] for row in beside.table_c(Runs.under(tmp_path)).rows}
+    half, whole = "0.50 ± 0.71 (n = 2)", "2.50 ± 1.87 (n = 6)"
+    assert rows["PRIME"][:4] == ("1,000", half, half, whole)  # no other length on Maze
+    assert rows["PRIME"][4] == "5.0000 ± 7.0711 (n = 2)"
+    assert rows["PRIME, window 200"][4:] == ("1.5000 ± 2.1213 (n = 2)", "1.500 ± 2.121 (n = 2)")
 
 
 def test_tables_without_any_run_say_so(tmp_path):

@@ -1,6 +1,7 @@
 """The page's data: what is thinned, packed and escaped, and what is said of what is missing."""
 
 import base64
+import bz2
 import json
 import re
 from pathlib import Path
@@ -411,6 +412,8 @@ def test_of_many_runs_the_papers_own_come_first(tmp_path):
     page = make([tmp_path])
     first, second = [[labels[i] for i in which] for which in (own, others)]
     assert order(page) == [*first, "Not in the paper", *second] and '"own":4' in page
+    every = json.loads(page.split('id="index">')[1].split("</script>")[0])["runs"]
+    assert [run["label"] for run in every] == [*first, *second]  # for every other list
     page = make([tmp_path / f"{name}_maze" for name in names[1:]])
     assert order(page)[:7] == labels[:0:-1] and '"own":7' in page
 
@@ -424,8 +427,11 @@ def test_a_reproduction_has_its_scorecard_and_claims(tmp_path):
     home = reproduction(tmp_path / "made")
     full_run(home / "runs")
     page = make([home])
-    assert "Reproduction: made" in page and "at scale <code>smoke</code>" in page
+    assert "<h1>Reproduction of PRIME</h1>" in page and "at scale <code>smoke</code>" in page
     assert "1 of 2 runs are there. 1 of these runs are not at the paper&#39;s settings" in page
+    head = re.sub(r"<[^>]*>", "", page.split("</header>")[0])
+    assert "7 numbers beside the paper’s: reproduced 1, above 1," in head
+    assert "2 sentences of the paper: holds 1, fails 1" in head and "1 of 2 runs are there" in head
     assert page.count("<tr data-verdict=") == 7 and page.count("<article data-verdict=") == 2
     assert "number &lt;0&gt;" in page and "PRIME" in page
     (home / "scorecard.csv").write_text("id,where\n1\n")
@@ -455,6 +461,20 @@ def test_the_command_writes_a_page_and_says_where(capsys, whole, tmp_path):
     out = tmp_path / "page.html"
     assert main(["report", str(whole), "--out", str(out)]) == 0
     assert str(out) in capsys.readouterr().out and out.read_text().endswith("</html>\n")
+
+
+def test_the_command_names_what_is_missing_or_broken(capsys, tmp_path):
+    folder = full_run(tmp_path)
+    packed = bz2.compress((folder / "episodes.csv").read_bytes())
+    (folder / "episodes.csv").unlink()
+    (folder / "episodes.csv.bz2").write_bytes(packed[: len(packed) // 2])
+    (folder / "windows.csv").unlink()
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "config.json").write_text("{")
+    assert main(["report", str(tmp_path), "--out", str(tmp_path / "page.html")]) == 0
+    said = capsys.readouterr().out.splitlines()[1:-1]
+    begins = ("x: not shown: ", "prime_maze: no episodes: ", "prime_maze: no windows, audit: ")
+    assert len(said) == 3 and all(map(str.startswith, said, begins)), said
 
 
 def test_bad_input_is_one_line(capsys, whole, tmp_path):

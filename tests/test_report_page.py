@@ -13,10 +13,11 @@ from typing import NoReturn
 
 import numpy as np
 import pytest
-from playwright.sync_api import Error, sync_playwright
-from report_case import HOSTILE, full_run, reproduction
+from playwright.sync_api import Error, Page, sync_playwright
+from report_case import HOSTILE, PARTS, full_run, reproduction
 from test_paper_case import plausible, write_run
 
+from primax import npz
 from primax.paper.experiments import CELLS
 from primax.report import make
 
@@ -48,7 +49,14 @@ def browser():
 def written(tmp_path_factory) -> Path:
     """A reproduction with three runs: one whole, one without maps, one with hostile names."""
     home = reproduction(tmp_path_factory.mktemp("page") / "made")
-    full_run(home / "runs")
+    prime = full_run(home / "runs")
+    lines = [json.loads(line) for line in (prime / "replays.jsonl").read_text().splitlines()]
+    scored = [line | {"score": 1.0 + (line["seed"] == 1)} for line in lines]
+    (prime / "replays.jsonl").write_text("".join(json.dumps(line) + "\n" for line in scored))
+    drawn = dict(npz.read(prime / "maps.npz"))
+    for part in PARTS:
+        drawn[part][-1, 1, 0, 1] = np.nan  # where seed 1 is after its first step
+    (prime / "maps.npz").write_bytes(npz.to_bytes(drawn.items()))
     scores, windows, columns = plausible(CELLS["task_butterflies"])
     write_run(home / "runs" / "x", CELLS["task_butterflies"], scores, windows, **columns)
     odd = full_run(home / "other", "task_maze").rename(home / "runs" / "<script>alert(1)<")
@@ -202,6 +210,7 @@ def test_the_scorecard_is_filtered_by_word_verdict_and_place(visit):
 
 def test_the_slider_moves_the_maps_and_a_cell_is_read(visit):
     page = visit.page
+    assert page.locator("#map-when").inner_text() == "steps 19,001 to 20,000"  # the end
     page.select_option("#map-seed", "2")  # the second: 0.1 above the first in every part
     page.locator("#map-at").focus()
     page.keyboard.press("End")
@@ -219,13 +228,18 @@ def test_the_slider_moves_the_maps_and_a_cell_is_read(visit):
 
 def test_the_player_plays_pauses_steps_and_names_the_parts(visit):
     page = visit.page
+    assert page.input_value("#replay-seed") == "1"  # the highest score, and of equals the latest
+    assert page.locator("#replay-episode option:checked").inner_text().startswith("199 ")
     assert "0 of 100" in page.locator("#replay-facts").inner_text()
     assert "east" in page.locator("#replay-facts").inner_text()
     first = visit.painted("#stage")
     page.click("#replay-next")
     assert "1 of 100" in page.locator("#replay-facts").inner_text()
     assert visit.painted("#stage") != first
+    assert page.locator("#replay-lack").is_visible()
+    assert "no data" in page.locator("#replay-parts").inner_text()
     page.click("#replay-back")
+    assert not page.locator("#replay-lack").is_visible()
     assert visit.painted("#stage") == first
     page.select_option("#replay-speed", "30")
     page.click("#replay-play")
@@ -264,6 +278,8 @@ def test_a_phone_shows_it_all_without_scrolling_sideways(browser, written):
     phone = Visit(browser, written, viewport={"width": 390, "height": 844}, has_touch=True)
     phone.scroll()
     assert phone.page.evaluate("document.documentElement.scrollWidth") == 390
+    inside = "nodes => nodes.every(n => n.getBoundingClientRect().right <= 390)"
+    assert phone.page.eval_on_selector_all(".settings .val", inside)
     for selector in ("#charts canvas", "#map-panels canvas", "#stage"):
         assert phone.colours(selector) > 1
     small = phone.page.eval_on_selector_all(
@@ -274,6 +290,36 @@ def test_a_phone_shows_it_all_without_scrolling_sideways(browser, written):
     phone.context.close()
 
 
+TOP = "id => document.querySelector(`#${id} h2`).getBoundingClientRect().top"
+
+
+@pytest.mark.parametrize("size", [(1280, 900), (390, 844)])
+def test_a_link_leads_to_its_heading(browser, written, size):
+    """On pages of which only the first screen is drawn yet: by every link, and by the address."""
+    context = browser.new_context(viewport=dict(zip(("width", "height"), size, strict=True)))
+
+    def opened(address: str) -> Page:
+        page = context.new_page()
+        page.goto(address)
+        page.wait_for_selector("html[data-ready]", state="attached")
+        return page
+
+    direct = opened(f"{written.as_uri()}#replays")
+    names = direct.eval_on_selector_all(".links a", "all => all.map(link => link.hash.slice(1))")
+    assert len(names) == 10
+    pages = {name: opened(written.as_uri()) for name in names}
+    for name, page in pages.items():
+        page.eval_on_selector(f".links a[href='#{name}']", "link => link.click()")
+    found, before = [direct.evaluate(TOP, "replays")], None
+    while found != before:  # they scroll smoothly, all at once
+        direct.wait_for_timeout(300)
+        before, found = found, [page.evaluate(TOP, name) for name, page in pages.items()]
+    found.append(direct.evaluate(TOP, "replays"))
+    off = {name: top for name, top in zip([*names, "direct"], found, strict=True) if top > 100}
+    assert not off and min(found) > 46
+    context.close()
+
+
 def test_every_control_has_a_name_and_can_be_reached(visit):
     nameless = visit.page.eval_on_selector_all(
         "button, select, input, canvas[tabindex], [role=region]",
@@ -281,6 +327,10 @@ def test_every_control_has_a_name_and_can_be_reached(visit):
             || n.textContent.trim())).map(n => n.outerHTML)""",
     )
     assert nameless == []
+    named = visit.page.eval_on_selector_all(
+        "#charts legend button", "nodes => nodes.map(n => n.getAttribute('aria-label'))"
+    )
+    assert len(set(named)) == len(named)
     visit.page.locator("#theme").focus()
     visit.page.keyboard.press("Tab")
     outline = "getComputedStyle(document.activeElement).outlineStyle"
@@ -315,7 +365,9 @@ def test_forty_runs_open_within_two_seconds(browser, tmp_path):
     for name in CELLS:
         full_run(tmp_path / "runs", name, seeds=15, episodes=2_500)
     path = tmp_path / "page.html"
-    path.write_text(make([tmp_path / "runs"]))
+    said: list[str] = []
+    path.write_text(make([tmp_path / "runs"], said.append))
+    assert said == ["reading 40 runs …"]  # and nothing is missing
     size, began = path.stat().st_size, time.monotonic()
     found = Visit(browser, path)
     seconds = time.monotonic() - began

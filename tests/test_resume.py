@@ -180,6 +180,16 @@ def test_resuming_a_finished_run_does_nothing(environment, whole):
     assert before == times()
 
 
+def test_a_finished_run_that_cannot_be_read_is_not_called_finished(tmp_path):
+    create(tmp_path / "run", configure("task", "maze", "smoke"), (0,))
+    (tmp_path / "run" / "manifest.json").write_text('{"finished": "today"}')
+    (tmp_path / "run" / "episodes.csv.bz2").write_bytes(b"BZh9")
+    said: list[str] = []
+    with pytest.raises(InputError, match=r"episodes\.csv\.bz2 is not the table"):
+        runs.proceed(tmp_path / "run", said.append, lambda progress: None)
+    assert said == []
+
+
 def test_a_folder_with_only_a_configuration_starts(environment, whole, tmp_path):
     (tmp_path / "config.json").write_bytes((whole / "config.json").read_bytes())
     primax(environment, "resume", tmp_path)
@@ -358,9 +368,13 @@ def test_without_a_usable_checkpoint_it_begins_again_only_when_told(
     assert b",101," not in table.read_bytes()
 
 
-@pytest.mark.parametrize("where", ["save", "keep_only"])
-def test_killed_at_the_very_end_a_resume_finishes_it(here, capsys, tmp_path, monkeypatch, where):
-    """Before the last checkpoint, and after it while maps.raw is still there."""
+@pytest.mark.parametrize(
+    ("where", "is_first"), [("save", False), ("save", True), ("keep_only", False)]
+)
+def test_killed_at_the_very_end_a_resume_finishes_it(
+    here, capsys, tmp_path, monkeypatch, where, is_first
+):
+    """Before the last checkpoint, be it the first, and after it while maps.raw is still there."""
     assert main([*SMOKE, "--out", str(tmp_path / "whole")]) == 0
     folder, real = tmp_path / "run", getattr(disk, where)
 
@@ -374,6 +388,8 @@ def test_killed_at_the_very_end_a_resume_finishes_it(here, capsys, tmp_path, mon
         with pytest.raises(StopError):
             main([*SMOKE, "--out", str(folder)])
     assert (folder / "maps.raw").exists() and (folder / "maps.npz").exists()
+    if is_first:
+        shutil.rmtree(folder / "checkpoints", ignore_errors=True)
     capsys.readouterr()
     assert main(["resume", str(folder)]) == 0
     said = capsys.readouterr().out

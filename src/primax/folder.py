@@ -166,7 +166,9 @@ def newest(folder: Path) -> Checkpoint:
 
 def is_packed(folder: Path) -> bool:
     """Whether a run's tables are compressed: it can be read, and not gone on with."""
-    return any(folder.glob("episodes.csv.*"))
+    table = folder / "episodes.csv"
+    packed = [table.with_name(f"{table.name}{end}") for end in (".bz2", ".gz")]
+    return not table.exists() and any(path.exists() for path in packed)
 
 
 def newest_step(folder: Path) -> int:

@@ -35,7 +35,7 @@ def packed(folder: Path) -> Files:
         table = by_seed(read_table(path), seeds, path, config.world.horizon, config.total_steps)
         kept, episodes = _kept(table, seeds), read_whole(path)
     with _reading(folder / "windows.csv") as path:
-        by_seed(read_table(path), seeds, path, config.window, config.total_steps)
+        by_seed(read_table(path), seeds, path, config.window, config.total_steps, config.warmup)
         windows = rounded(read_whole(path))
     with _reading(folder / "maps.npz") as path:
         maps = _few_maps(path, list(records.recorded(config)))

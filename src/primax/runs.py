@@ -61,8 +61,9 @@ def proceed(
     """
     run = Run(folder, *read_config(folder), say, on_window, every_s, is_asked)
     if "finished" in read_manifest(folder):
+        episodes = read_table(folder / "episodes.csv")
         say(f"{folder} is finished")  # and may be read-only: it is not even locked
-        return read_table(folder / "episodes.csv")
+        return episodes
     with locked(folder):
         manifest = read_manifest(folder)  # anew: whoever held the lock may have finished
         if "finished" not in manifest:
@@ -89,8 +90,9 @@ def _recover(run: Run, manifest: dict, allow: frozenset[str]) -> tuple[Any, int]
     if checkpoint is None:
         if disk.is_packed(folder):
             raise InputError(f"{folder} is a packed run: it can be read, and not resumed")
-        # With maps.npz it was through once: what is left of it is not thrown away unasked.
-        if (damaged or (folder / "maps.npz").exists()) and "restart" not in allow:
+        # Without a manifest it was through, or nearly: what is left is not thrown away unasked.
+        is_old = not manifest and (folder / "maps.npz").exists()
+        if (damaged or is_old) and "restart" not in allow:
             raise InputError(f"{folder} has no usable checkpoint; resume --restart begins it again")
         disk.clear(folder)
         say("starting at step 0")

@@ -82,6 +82,8 @@ def coerce(name: str, text: str, kind: Any) -> Any:
     for number in (int, float):
         if number in kinds and _reads(text, number):
             return number(text)
+    if int in kinds and _reads(text, float) and float(text).is_integer():
+        return int(float(text))  # 1e5
     return check_type(name, text, kind)
 
 

@@ -35,13 +35,18 @@ def _texts(column: np.ndarray) -> list[str]:
     return [str(value) for value in column]
 
 
-def read_whole(path: Path) -> bytes:
-    """A file's content, compressed or not; both are refused, for they may differ."""
+def stored(path: Path) -> Path:
+    """The file a table is in, compressed or not; both are refused, for they may differ."""
     there = [end for end in UNPACK if path.with_name(path.name + end).exists()]
     if len(there) > 1:
         raise InputError(f"{path} is there as {path.name}{there[1]} too: remove one of them")
-    end = there[0] if there else ""
-    return UNPACK[end](path.with_name(path.name + end).read_bytes())
+    return path.with_name(path.name + there[0]) if there else path
+
+
+def read_whole(path: Path) -> bytes:
+    """A file's content, compressed or not."""
+    there = stored(path)
+    return UNPACK[there.name.removeprefix(path.name)](there.read_bytes())
 
 
 def read_table(path: Path, is_growing: bool = False) -> Table:
@@ -49,7 +54,9 @@ def read_table(path: Path, is_growing: bool = False) -> Table:
 
     Of one that is still written, a last line that is not whole is left out.
     """
+    there = path
     try:
+        there = stored(path)
         raw = read_whole(path)
         end = raw.rfind(b"\n") + 1
         if end < len(raw) and not is_growing:
@@ -65,21 +72,26 @@ def read_table(path: Path, is_growing: bool = False) -> Table:
         return dict(zip(names, np.ascontiguousarray(rows.T), strict=True))
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{path} is not the table a run writes: {reason}") from error
+        raise InputError(f"{there} is not the table a run writes: {reason}") from error
     except InputError:
         raise
     except ValueError as error:
         reason = "a row is cut short, or is not numbers"
-        raise InputError(f"{path} is not the table a run writes: {reason}") from error
+        raise InputError(f"{there} is not the table a run writes: {reason}") from error
 
 
 def by_seed(
-    table: Table, seeds: Sequence[int], path: Path, every: int, steps: int | None = None
+    table: Table,
+    seeds: Sequence[int],
+    path: Path,
+    every: int,
+    steps: int | None = None,
+    warmup: int = 0,
 ) -> Table:
     """Rows by seed, then by step, as many of every seed; one line says what a run's table lacks.
 
-    A finished run took `steps` and has a row for `every` so many (told by the rows, if there are
-    two). Without `steps` it still goes on, and what not every seed has is left out.
+    A finished run took `steps` and has, from the end of its `warmup`, a row for `every` so many, or
+    evenly more. Without `steps` it still goes on, and what not every seed has is left out.
     """
     for name in ("seed", "step"):
         if name not in table:
@@ -94,12 +106,12 @@ def by_seed(
         begins = np.concatenate([[0], np.cumsum(counts)[:-1]])
         order = order[begins[:, None] + np.arange(counts.min())].ravel()
     else:
-        each = 1 + (steps - ends[0]) // min(np.diff(ends), default=every)
-        is_same = np.array_equal(table["step"][order], np.tile(ends, len(seeds)))
-        if not is_same or len(ends) != each or ends[-1] > steps:
+        first, apart = min(ends[0], warmup + every), min([every, *np.diff(ends)])
+        whole = np.tile(np.arange(first, steps + 1, apart), len(seeds))
+        if not np.array_equal(table["step"][order], whole):
             raise InputError(
-                f"{path} is not whole: {len(order):,} of {len(seeds) * each:,.0f} rows of a "
-                f"finished run, to step {ends[-1]:,.0f} of {steps:,}"
+                f"{path} is not whole: {len(order):,} of {len(whole):,} rows of a finished run, "
+                f"from step {ends[0]:,.0f} to {ends[-1]:,.0f} of {steps:,}"
             )
     return {name: column[order] for name, column in table.items()}
 

@@ -4,6 +4,7 @@ import argparse
 import difflib
 import importlib
 import io
+import itertools
 import sys
 from typing import NoReturn
 
@@ -35,7 +36,8 @@ class Parser(argparse.ArgumentParser):
     def parse_all(self, argv: list[str]) -> argparse.Namespace:
         """Like `parse_args`, but an unknown option gets a hint."""
         known = [name for action in self._actions for name in action.option_strings]
-        given = [arg.partition("=")[0] for arg in argv if arg.startswith("--")]
+        before = itertools.takewhile(lambda arg: arg != "--", argv)
+        given = [arg.partition("=")[0] for arg in before if arg.startswith("--")]
         # First, for a misspelt option may be the very one that is missed.
         for name in (name for name in given if name not in known):
             close = difflib.get_close_matches(name.lstrip("-"), [k.lstrip("-") for k in known], n=1)

@@ -35,7 +35,7 @@ def run_options(parser: argparse.ArgumentParser) -> None:
         default="15",
         help="how many (15 is seeds 0 to 14), a range (0-4) or a list (3,7); 9-9 is seed 9 alone",
     )
-    parser.add_argument("--steps", type=int, help="environment steps a seed takes")
+    parser.add_argument("--steps", help="environment steps a seed takes")
     parser.add_argument("--preset", default="paper", help="paper, quick or smoke")
     parser.add_argument(
         "--set", nargs="+", default=[], metavar="FIELD=VALUE", help="any field; see primax list"
@@ -54,7 +54,7 @@ def prepare(args: argparse.Namespace) -> tuple[Config, tuple[int, ...]]:
     if args.steps is not None:
         if "steps" in settings:
             raise InputError("--steps and --set steps=... say the same: give one of them")
-        settings["steps"] = str(args.steps)
+        settings["steps"] = args.steps
     config = configure(args.method, args.world, args.preset, settings)
     seeds = parse_seeds(args.seeds, "--seeds")
     flags = os.environ.get("XLA_FLAGS", "").split()

@@ -36,8 +36,9 @@ def run(args: argparse.Namespace) -> None:
 
 def _seeds(text: str) -> tuple[int, ...]:
     """The seeds named; a number alone is refused: elsewhere it says how many, here it looks like one."""
-    seeds = parse_seeds(text, "--seeds")
     if text.strip().isdigit():
-        which = f"write {text}-{text} for seed {text}, 0-{seeds[-1]} for the first {text}"
+        which = (
+            f"write {text}-{text} for seed {text}, 0-{max(int(text) - 1, 0)} for the first {text}"
+        )
         raise InputError(f"--seeds {text} may mean a seed or how many: {which}")
-    return seeds
+    return parse_seeds(text, "--seeds")

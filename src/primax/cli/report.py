@@ -5,6 +5,7 @@ file that needs no network.
 """
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 from primax import folder as disk
@@ -24,7 +25,7 @@ def run(args: argparse.Namespace) -> None:
     if args.out.is_dir() or not args.out.parent.is_dir():
         raise InputError(f"cannot write {args.out}: no such folder, or a folder itself")
     console = plain_console()
-    content = make(args.dir, console.print).encode()
+    content = make(args.dir, partial(console.print, soft_wrap=True)).encode()
     try:
         disk.write_whole(args.out, content)
     except OSError as error:

@@ -99,6 +99,9 @@ def run(args: argparse.Namespace) -> None:
         blocks = write_all(runs, args.out, console.print)
         for page in args.into:
             fill(page, blocks, args.out)
+        if args.no_run:
+            there = sum(not isinstance(runs.run(c.variant.name, c.world), str) for c in cells)
+            console.print(f"{there} of {len(cells)} runs are in {home.runs}", soft_wrap=True)
         console.print(f"read {args.out / 'index.md'}, {args.out / 'scorecard.md'} and claims.md")
         if args.no_run and runs.broken:
             raise RunError(f"not used, for their folders are broken: {', '.join(runs.broken)}")
@@ -110,7 +113,7 @@ def _work(console: Console, home: Home, tasks: list[Task], jobs: int) -> None:
     if not tasks:
         console.print("nothing to run: every run that was asked for and can be made is finished")
         return
-    left = clock(reproduce.in_all(tasks, jobs))
+    left = clock(reproduce.in_all(tasks, jobs, jax.default_backend()))
     console.print(f"{len(tasks)} runs, {jobs} side by side: about {left}")
     board = Board(console, home, tasks, jobs)
     reproduce.work_all(home, tasks, jobs, board.watch, console.print)

@@ -19,22 +19,32 @@ from primax.errors import InputError, hint
 from primax.paper.folders import RunFolder, Sample, open_run
 from primax.paper.measures import measure as measure_of
 
+PEAK = "peak"
+"""The measure of folders unless another is asked for."""
+WIDE = 1_000
+"""Columns where no terminal says how many there are: nothing is folded."""
+NOISE = 1e-13
+"""What is smaller is left by rounding."""
+
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", type=Path, nargs="+", help="a CSV of scores, or runs' folders")
     parser.add_argument("--against", metavar="METHOD", help="compare this method with every other")
     parser.add_argument(
-        "--measure", help="of folders: average, peak (if left out), last, tail:COLUMN, ..."
+        "--measure", help=f"of folders: average, {PEAK} (if left out), last, tail:COLUMN, ..."
     )
 
 
 def run(args: argparse.Namespace) -> None:
     console = plain_console()
+    if not console.is_terminal:
+        console.width = WIDE
     scores = _scores(args.path, args.measure, console)
     first = args.against or next(iter(scores))
     if first not in scores:
         raise InputError(f"{args.path[0]} has no method {first!r}{hint(first, scores)}")
-    console.print(_summaries(stats.summarise(scores)))
+    title = f"measure: {args.measure or PEAK}" if args.path[0].is_dir() else None
+    console.print(_summaries(stats.summarise(scores), title))
     pairs = [(first, other) for other in scores if other != first]
     if pairs:
         console.print(_comparisons(stats.compare_all(scores, pairs)))
@@ -53,7 +63,7 @@ def _scores(paths: list[Path], measure: str | None, console: Console) -> Mapping
     if len(worlds) > 1:
         raise InputError(f"runs of different worlds ({', '.join(worlds)}): compare within one")
     for path, run in zip(paths, runs, strict=True):
-        sample = _sample(run, measure or "peak")
+        sample = _sample(run, measure or PEAK)
         name = path.resolve().name
         if name in scores:
             raise InputError(f"two folders are called {name}: give each its own name")
@@ -89,10 +99,11 @@ def _differing(runs: list[RunFolder]) -> list[str]:
     return [name for name in names if len({str(of.get(name)) for of in settings}) > 1]
 
 
-def _summaries(rows: list[stats.Summary]) -> Table:
+def _summaries(rows: list[stats.Summary], title: str | None) -> Table:
     table = _table("method", "seeds", "mean", "std", "IQM", "95% interval of the IQM")
+    table.title, table.title_justify = title, "left"
     for row in rows:
-        interval = f"{row.low:.3f} to {row.high:.3f}"
+        interval = f"{_text(row.low)} to {_text(row.high)}"
         table.add_row(
             row.method, str(row.seeds), _text(row.mean), _text(row.std), _text(row.iqm), interval
         )
@@ -114,7 +125,7 @@ def _comparisons(rows: list[stats.ComparisonRow]) -> Table:
         table.add_row(
             f"{row.first} - {row.second}",
             _text(found.delta),
-            f"{found.low:.3f} to {found.high:.3f}",
+            f"{_text(found.low)} to {_text(found.high)}",
             _text(found.d),
             _text(found.poi),
             _p(row.holm_wilcoxon),
@@ -127,12 +138,15 @@ def _comparisons(rows: list[stats.ComparisonRow]) -> Table:
 def _table(*columns: str) -> Table:
     table = Table(box=SIMPLE_HEAD)
     for i, column in enumerate(columns):
-        table.add_column(column, justify="right" if i else "left")
+        table.add_column(column, justify="right" if i else "left", overflow="fold")
     return table
 
 
 def _text(value: float) -> str:
-    return "" if math.isnan(value) else f"{value:.3f}"
+    """Three decimals; of small values three digits."""
+    if math.isnan(value):
+        return ""
+    return f"{value:#.3g}" if NOISE < abs(value) < 0.01 else f"{value:.3f}"
 
 
 def _p(value: float) -> str:

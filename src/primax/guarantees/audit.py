@@ -11,7 +11,7 @@ from primax.guarantees.bounds import Bounds, bounds
 from primax.guarantees.judge import Table, assumed, column, judged, within
 from primax.guarantees.row import ABSENT, Row, text
 from primax.rewards.prime import PrimeConfig
-from primax.tables import by_seed, read_table
+from primax.tables import by_seed, read_table, stored
 
 
 def read_run(folder: Path) -> tuple[Config, Table]:
@@ -19,7 +19,8 @@ def read_run(folder: Path) -> tuple[Config, Table]:
     config, seeds = runs.read_config(folder)
     path = folder / "windows.csv"
     steps = config.total_steps if "finished" in runs.read_manifest(folder) else None
-    return config, by_seed(read_table(path), seeds, path, config.window, steps)
+    table = read_table(path)
+    return config, by_seed(table, seeds, stored(path), config.window, steps, config.warmup)
 
 
 def zeta(table: Table, config: Config, limits: Bounds) -> Row:

@@ -27,7 +27,7 @@ def targets_bounded(case: Case) -> Result:
     """The largest |y| of any minibatch is at most R_r + γ·Q_max on every seed of both worlds."""
     tops = [case.get("prime", world, "top:y_abs_max").max() for world in WORLDS]
     ceiling = case.runs.ceiling()
-    late = [case.get("prime", world, "tail:y_abs_max").max() for world in WORLDS]
+    late = [case.get("prime", world, "late:y_abs_max").max() for world in WORLDS]
     text, later = (
         ", ".join(f"{world} {top:.2f}" for world, top in zip(WORLDS, found, strict=True))
         for found in (tops, late)

@@ -54,14 +54,14 @@ def _exactly(ours: float, theirs: float, margin: float) -> Judged:
 def _episode_std(runs: Runs, theirs: float) -> Judged:
     ours = need(runs, "random", "butterflies", "episode_std")
     band = judge.within(judge.MARGINS["butterflies", "episode_std"])
-    return judge.against(f"{ours.mean():.2f}", judge.from_value(ours, theirs), band, ".3f")
+    return judge.against_value(f"{ours.mean():.2f}", ours, theirs, band, ".3f")
 
 
 def _ratio(runs: Runs, theirs: float) -> Judged:
     blind = average(runs, "butterflies", "centre_stay")
     ours = need(runs, "prime", "butterflies", "average") / blind
     band = judge.within(judge.MARGINS["butterflies", "average"] / blind)
-    return judge.against(f"{ours.mean():.2f}", judge.from_value(ours, theirs), band)
+    return judge.against_value(f"{ours.mean():.2f}", ours, theirs, band)
 
 
 def _settings(runs: Runs) -> Iterator[Number]:

@@ -228,6 +228,8 @@ def select(names: list[str], scale: str) -> list[Cell]:
             if short in (cell.name, cell.variant.name) or artefact in cell.variant.feeds
         }
         if not found and artefact is None:
-            raise InputError(f"--only knows no {name!r}{hint(name, [*CELLS, *VARIANTS, *lower])}")
+            raise InputError(
+                f"--only knows no {name!r}{hint(name, [*CELLS, *VARIANTS, *ARTEFACTS])}"
+            )
         chosen |= found
     return [cell for cell in CELLS.values() if cell.name in chosen]

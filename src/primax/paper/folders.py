@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from primax.errors import InputError
-from primax.tables import Table, by_seed, read_table
+from primax.tables import Table, by_seed, read_table, stored
 
 Floats = NDArray[np.float64]
 NOT_RUN, UNFINISHED = "not run", "unfinished"
@@ -45,11 +45,13 @@ class RunFolder:
     @cached_property
     def windows(self) -> Table:
         """By seed, then by step."""
-        return self._read("windows.csv", self.content.get("window", 1))
+        return self._read(
+            "windows.csv", self.content.get("window", 1), self.content.get("warmup", 0)
+        )
 
-    def _read(self, name: str, every: int) -> Table:
+    def _read(self, name: str, every: int, warmup: int = 0) -> Table:
         path = self.path / name
-        return by_seed(read_table(path), self.seeds, path, every, self.steps)
+        return by_seed(read_table(path), self.seeds, stored(path), every, self.steps, warmup)
 
     @property
     def seeds(self) -> tuple[int, ...]:

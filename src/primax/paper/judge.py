@@ -52,14 +52,21 @@ class Judged(NamedTuple):
     """Of ours less the paper's."""
     verdict: str
     is_apart: bool = False
-    """Whether that interval is all on one side of zero."""
+    """Whether that interval, with both sides' spread in it, is all on one side of zero."""
 
 
-def against(ours: str, difference: Interval, band: Interval, digits: str = ".2f") -> Judged:
+def against(ours: str, difference: Interval, band: Interval, form: str = ".2f") -> Judged:
     """A number with an interval of the difference, against the band around zero it should lie in."""
     low, high = difference
-    text = f"[{low:+{digits}}, {high:+{digits}}]"
+    text = f"[{low:+z{form}}, {high:+z{form}}]"
     return Judged(ours, text, verdict(difference, band), low > SLACK or high < -SLACK)
+
+
+def against_value(
+    text: str, ours: stats.Floats, value: float, band: Interval, form: str = ".2f"
+) -> Judged:
+    """The same where the paper prints a rounded value and no spread: apart it cannot be called."""
+    return against(text, from_value(ours, value), band, form)._replace(is_apart=False)
 
 
 def verdict(difference: Interval, band: Interval) -> str:

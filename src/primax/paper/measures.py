@@ -6,7 +6,8 @@
 `coverage_tail`, `distance_tail`   over the last fifth of the steps
 `clamp_share`                      tail share of elements the gate clamps, of those with data
 `tail:C`, `first:C`                a column of windows.csv over the last fifth, the first tenth
-`top:C`, `rolling:C`               its largest value; the largest mean over 20 windows
+`top:C`, `late:C`                  its largest value; the largest of the last fifth
+`rolling:C`                        the largest mean over 20 windows
 """
 
 import numpy as np
@@ -46,7 +47,14 @@ def rolling(values: Floats, length: int = ROLLING) -> Floats:
 
 def _plain(run: RunFolder, name: str) -> Floats | None:
     if name not in PLAIN:
-        known = [*PLAIN, "tail:COLUMN", "first:COLUMN", "top:COLUMN", "rolling:COLUMN"]
+        known = [
+            *PLAIN,
+            "tail:COLUMN",
+            "first:COLUMN",
+            "top:COLUMN",
+            "late:COLUMN",
+            "rolling:COLUMN",
+        ]
         raise InputError(f"unknown measure {name!r}{hint(name, known)}")
     if name in ("average", "peak", "last"):
         found = training.measures(run.episodes, len(run.seeds))
@@ -76,9 +84,12 @@ def _of_windows(run: RunFolder, kind: str, column: str) -> Floats | None:
         return _mean(values[:, share <= TENTH])
     if kind == "top":
         return values.max(axis=1)
+    if kind == "late":
+        return values[:, share > TAIL].max(axis=1)
     if kind == "rolling":
         return rolling(values).max(axis=1)
-    raise InputError(f"unknown measure '{kind}:'{hint(kind, ['tail', 'first', 'top', 'rolling'])}")
+    known = ["tail", "first", "top", "late", "rolling"]
+    raise InputError(f"unknown measure '{kind}:'{hint(kind, known)}")
 
 
 def _share(run: RunFolder, table: str) -> Floats:

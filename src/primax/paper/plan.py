@@ -8,7 +8,7 @@ from primax.paper.reproduce import HALFWAY, Home, Task, in_all
 
 HEAD = ("cell", "seeds × steps", "state", "seconds")
 RATES = {
-    "cpu": "rates measured on an AMD EPYC: elsewhere a rough prediction",
+    "cpu": "rates measured on two cores of an AMD EPYC: elsewhere a rough prediction",
     "gpu": "rates measured on an H200",
 }
 """What the seconds of a platform are predicted from."""
@@ -29,7 +29,7 @@ def told(home: Home, tasks: list[Task], jobs: int, platform: str) -> Iterator[st
     states = ", ".join(f"{num} {state}" for state, num in counts.items())
     yield f"{len(tasks)} runs, each in {home.runs}/CELL: {states}"
     if any(task.is_open for task in tasks):
-        seconds = in_all(tasks, jobs)
+        seconds = in_all(tasks, jobs, platform)
         how = "one after another" if jobs == 1 else f"{jobs} side by side"
         rates = RATES.get(platform, RATES["cpu"])  # as `predict` does
         yield f"about {seconds:,.0f} seconds in all ({clock(seconds)}), {how}, from {rates}"

@@ -31,10 +31,18 @@ GPU_S = {"task": 23.5, "random": 23.5, "rnd": 36.8, "disagreement": 38.3, "smirl
 GPU_OTHER_S = 38.0  # not timed alone
 GPU_PRIME_S = {2: 60.1, 10: 103.0}
 GPU_SEEDS, GPU_LAUNCHES, GPU_COMPILE_S = 15, (0.68, 0.38), (20.0, 45.0)  # without PRIME and with
-# Measured on two cores of an AMD EPYC at the scale `quick`, and rough elsewhere: so many
-# multiplications a second, a time for every update besides, and for compiling without PRIME and with.
-CPU_WORK, CPU_UPDATE_S, CPU_COMPILE_S = 1.5e10, 3e-4, (19.0, 34.0)
-CPU_REWARD = {"prime": 1.3, "disagreement": 2.3, "rnd": 1.0, "rnd_snapshot": 1.0, "task": 0.0}
+# Fitted to results/bench/table_cpu.json (646b59c): a run alone on two cores of an AMD EPYC. A network
+# does so many multiplications a second, and takes a time besides; compiling without PRIME and with.
+CPU_CORES, CPU_WORK, CPU_UPDATE_S, CPU_COMPILE_S = 2, 4.3e10, 1.9e-4, (10.0, 18.0)
+CPU_REWARD = {  # all but PRIME's by docs/rewards.md, beside `task`, whose critics are two there
+    "task": 0.0,
+    "random": 0.0,
+    "rnd": 0.8,
+    "rnd_snapshot": 1.8,
+    "disagreement": 1.9,
+    "moss": 2.3,
+    "prime": 1.05,
+}
 """What a reward costs at an update, in critics; PRIME's as much again for each of its heads."""
 CPU_OTHER_REWARD = 0.4
 STEPS = 250_000
@@ -47,7 +55,7 @@ class Task:
     cell: Cell
     state: str
     seconds: float
-    """Predicted for what is left, on a core of its own or on the GPU; 0 where nothing is."""
+    """Predicted for what is left, alone on the machine; 0 where nothing is."""
     why: str = ""
     """A broken folder cannot be used."""
     done: int = 0
@@ -149,8 +157,12 @@ def jobs(platform: str) -> int:
     keep two busy."""
     if platform != "cpu":
         return 1
+    return min(MOST_JOBS, _cores())
+
+
+def _cores() -> int:
     own = getattr(os, "sched_getaffinity", None)
-    return min(MOST_JOBS, len(own(0)) if own else os.cpu_count() or 1)
+    return len(own(0)) if own else os.cpu_count() or 1
 
 
 def in_order(tasks: list[Task]) -> list[Task]:
@@ -159,12 +171,14 @@ def in_order(tasks: list[Task]) -> list[Task]:
     return sorted(tasks, key=lambda task: (task.cell.variant.name != "prime", -task.seconds))
 
 
-def in_all(tasks: list[Task], num: int) -> float:
-    """Seconds, `num` tasks side by side, each begun when there is room."""
+def in_all(tasks: list[Task], num: int, platform: str) -> float:
+    """Seconds, `num` tasks side by side, each begun when there is room; they share a CPU's cores."""
+    num = min(num, sum(task.is_open for task in tasks))
+    share = 1.0 if platform == "gpu" else min(1.0, _cores() / (CPU_CORES * num))
     busy = [0.0] * num
     for task in in_order(tasks):
         busy[busy.index(min(busy))] += task.seconds
-    return max(busy)
+    return max(busy) / share
 
 
 def predict(cell: Cell, scale: str, platform: str, done: int = 0) -> float:
@@ -182,8 +196,8 @@ def predict(cell: Cell, scale: str, platform: str, done: int = 0) -> float:
         return GPU_COMPILE_S[is_prime] + whole * left / STEPS
     reward = CPU_REWARD.get(config.method, CPU_OTHER_REWARD) * (1 + heads)
     updates = num_seeds * left / config.update_every
-    each = CPU_UPDATE_S + (config.critics.heads + reward) * _work(config) / CPU_WORK
-    return CPU_COMPILE_S[is_prime] + updates * each
+    each = CPU_UPDATE_S + _work(config) / CPU_WORK
+    return CPU_COMPILE_S[is_prime] + updates * (config.critics.heads + reward) * each
 
 
 def _work(config: Config) -> float:

@@ -79,8 +79,8 @@ def magnitudes(runs: Runs) -> Iterator[Number]:
 
 def _factor(runs: Runs, world: str, measure: str, value: float) -> Judged:
     ours = need(runs, "prime", world, measure)
-    text, difference = short(float(ours.mean())), judge.from_value(ours, value)
-    return judge.against(text, difference, judge.factor_band(value), ".2g")
+    text = short(float(ours.mean()))
+    return judge.against_value(text, ours, value, judge.factor_band(value), ".2g")
 
 
 def ranges(runs: Runs) -> Iterator[Number]:

@@ -12,6 +12,14 @@ from primax.paper.evidence import MissingError
 from primax.paper.sheet import ABSENT, Sheet
 
 COLUMNS = ("id", "where", "what", "paper", "ours", "difference, 95%", "verdict", "remark")
+KINDS = {
+    "means and IQMs of scores": ("mean", "iqm"),
+    "differences and effect sizes": ("delta", "d", "PoI"),
+    "outcomes of tests": ("interval", "holm_wilcoxon", "holm_mann_whitney"),
+    "that need no learning": ("random", "position_only", "settings", "floor", "log5", "ceiling"),
+}
+"""What a number is, by the first word of its id; the rest are of single runs and their insides."""
+REST = "others"
 
 
 @dataclass(frozen=True)
@@ -70,7 +78,9 @@ def sheet(numbers: list[Number]) -> Sheet:
         for n in numbers
     )
     notes = tuple(_notes(numbers))
-    return Sheet("scorecard", "Scorecard", COLUMNS, rows, notes, (_counted(numbers),))
+    return Sheet(
+        "scorecard", "Scorecard", COLUMNS, rows, notes, (_counted(numbers), _by_kind(numbers))
+    )
 
 
 def missed(card: Sheet) -> Sheet:
@@ -82,11 +92,20 @@ def missed(card: Sheet) -> Sheet:
 def _counted(numbers: list[Number]) -> str:
     counts = Counter(n.verdict for n in numbers)
     parts = {name: f"{counts[name]} {name}" for name in judge.VERDICTS if counts[name]}
-    there = [n for n in numbers if n.verdict == judge.REPRODUCED and n.interval != ABSENT]
-    if apart := sum(n.is_apart for n in there):
-        told = f"of the {len(there)} with an interval {apart} are reliably apart"
-        parts[judge.REPRODUCED] += f" ({told}, by less than the margin)"
+    if apart := sum(n.is_apart for n in numbers if n.verdict == judge.REPRODUCED):
+        parts[judge.REPRODUCED] += f" ({apart} of them reliably apart, by less than the margin)"
     return f"Of {len(numbers)} numbers: {', '.join(parts.values())}."
+
+
+def _by_kind(numbers: list[Number]) -> str:
+    """How many of each kind are reproduced: a p value on its side of 0.05 is no mean."""
+    kinds = {word: kind for kind, words in KINDS.items() for word in words}
+    of = [kinds.get(n.id.partition(".")[0], REST) for n in numbers]
+    good = Counter(
+        kind for kind, n in zip(of, numbers, strict=True) if n.verdict == judge.REPRODUCED
+    )
+    told = [f"{good[kind]} of {of.count(kind)} {kind}" for kind in (*KINDS, REST) if kind in of]
+    return f"Reproduced by kind: {', '.join(told)}."
 
 
 def _notes(numbers: list[Number]) -> Iterator[str]:

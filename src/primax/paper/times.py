@@ -33,7 +33,9 @@ def times_sheet(runs: Runs) -> Sheet:
     )
     notes = ["A run killed or stopped and taken up again has more than one part, to the same bits."]
     if is_more:
-        notes.append("+: a part that was killed or stopped did not say what it took.")
+        notes.append(
+            "+: more, for a part that was killed, or stopped by a version that did not keep it, is not counted."
+        )
     return Sheet("times", "What the runs took", COLUMNS, tuple(rows), tuple(notes), (above,))
 
 

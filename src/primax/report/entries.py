@@ -110,9 +110,8 @@ def gather(paths: tuple[Path, ...]) -> Entries:
 
 
 def _read(run: Run, place: Place) -> Read:
-    windows = attempt(
-        "windows", lambda: read_rows(run, "windows.csv", run.content.get("window", 1))
-    )
+    every, warmup = run.content.get("window", 1), run.content.get("warmup", 0)
+    windows = attempt("windows", lambda: read_rows(run, "windows.csv", every, warmup))
     maps = attempt("maps", lambda: heat.checked(read_maps(run.path), run.seeds))
     return Read(
         attempt("episodes", lambda: _scored(run)),

@@ -13,13 +13,14 @@ BYTES = 2_700_000
 POSITIONS, FEWEST_BY_SEED, FEWEST = 60, 20, 8
 """Of the slider: at most, at least where every seed is kept, at least."""
 MAPS = {
-    "visits": ("visits", "% of steps, √ colours"),
-    "v_epi": ("V_epi", "what can be learnt"),
-    "v_ale": ("V_ale", "what is noise"),
-    "v_ahead": ("look-ahead", "the gate"),
-    "r_int": ("R_int", "before scale and clip"),
-    "reward": ("reward", "scaled and clipped"),
+    "visits": ("visits", "% of steps", "√"),
+    "v_epi": ("V_epi", "what can be learnt", "log"),
+    "v_ale": ("V_ale", "what is noise", "√"),
+    "v_ahead": ("look-ahead", "the gate", "log"),
+    "r_int": ("R_int", "before scale and clip", ""),
+    "reward": ("reward", "scaled and clipped", ""),
 }
+"""Name, what it is, and how its colours go where not evenly: what cannot be negative spans a lot."""
 Arrays = dict[str, np.ndarray]
 
 

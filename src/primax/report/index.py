@@ -1,6 +1,6 @@
 """What the page's script reads: an index of all runs, and chunks it parses when they are looked at."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -17,31 +17,38 @@ MANY = 7
 Numbered = tuple[int, Entry]
 
 
-def grouped(entries: Entries) -> list[dict[str, Any]]:
-    """Worlds with their level lines and their numbered runs, the highest average first.
+def ordered(entries: Entries) -> Entries:
+    """World by world, the highest average first; of many runs the paper's own before the others."""
 
-    Of many runs the paper's own come before the others: `own` says how many come first.
-    """
+    def rank(entry: Entry) -> tuple[int, bool, float]:
+        return entry.place, not _is_first(entry, entries.runs), -_average(entry)
+
+    return replace(entries, runs=tuple(sorted(entries.runs, key=rank)))
+
+
+def grouped(entries: Entries) -> list[dict[str, Any]]:
+    """Worlds with their level lines and their numbered runs; `own` of them come first."""
     found = []
     for i, place in enumerate(entries.places):
         here = [(k, entry) for k, entry in enumerate(entries.runs) if entry.place == i]
-        here.sort(key=lambda pair: (-_average(pair[1]), pair[0]))
+        own = sum(_is_first(entry, entries.runs) for _, entry in here) or len(here)
         group = {"place": place, "lines": _lines(place)} | _lead(here)
-        own = [pair for pair in here if _is_papers(pair[1])]
-        own = own if own and len(here) > MANY else here
-        others = [pair for pair in here if pair not in own]
-        found.append(group | {"runs": own + others, "own": len(own)})
+        found.append(group | {"runs": here, "own": own})
     return found
 
 
-def _is_papers(entry: Entry) -> bool:
+def _is_first(entry: Entry, runs: tuple[Entry, ...]) -> bool:
+    """Whether it is not put after the paper's own: it is one, or its world has few runs."""
     known = VARIANTS.get(entry.look.variant)
-    return known is not None and known.is_papers
+    return (known is not None and known.is_papers) or (
+        sum(other.place == entry.place for other in runs) <= MANY
+    )
 
 
 def _lead(runs: list[Numbered]) -> dict[str, Any]:
     """What a headline names: PRIME where it was run, and the highest; decimals that fit them."""
     scored = [entry for _, entry in runs if entry.summaries.get("average")]
+    scored.sort(key=_average, reverse=True)
     primes = [entry for entry in scored if entry.look.variant == "prime"]
     tops = [(entry.summaries["peak"] or {}).get("mean") or 0.0 for entry in scored]
     decimals = 3 if max(tops, default=0.0) <= 1 else 2

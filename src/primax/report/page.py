@@ -16,7 +16,7 @@ from primax.guarantees.row import HOLDS, PREMISE
 from primax.paper import claims, judge
 from primax.report import curves, facts, scorecards, sources
 from primax.report.entries import Entries, gather
-from primax.report.index import chunks, grouped, index
+from primax.report.index import chunks, grouped, index, ordered
 from primax.report.packing import embedded
 from primax.report.reading import Gap
 
@@ -37,10 +37,28 @@ def make(folders: list[Path], say: Say = lambda line: None) -> str:
     found = sources.find(folders)
     say(f"reading {len(found.runs)} run{'s' * (len(found.runs) != 1)} …")
     entries = gather(found.runs)
+    reproductions = [scorecards.read(folder) for folder in found.reproductions]
     if not entries.runs and not found.reproductions:
         name, why = entries.broken[0]
         raise InputError(f"{name} cannot be shown: {why}")
-    return render(entries, [scorecards.read(folder) for folder in found.reproductions])
+    for line in lacking(entries, reproductions):
+        say(line)
+    return render(entries, reproductions)
+
+
+def lacking(entries: Entries, reproductions: list[scorecards.Reproduction]) -> list[str]:
+    """A line for each thing that is missing or broken, as the page has it too."""
+    said = [f"{name}: not shown: {why}" for name, why in entries.broken]
+    for entry in entries.runs:
+        parts: dict[str, list[str]] = {}
+        for gap in entry.gaps:
+            parts.setdefault(gap.why, []).append(gap.part)
+        said += [f"{entry.run.name}: no {', '.join(of)}: {why}" for why, of in parts.items()]
+    for found in reproductions:
+        sheets = (found.scorecard, found.claims)
+        said += [f"{found.path}: no {s.part}: {s.why}" for s in sheets if isinstance(s, Gap)]
+        said += [f"{found.path}: {caveat}" for caveat in found.caveats]
+    return said
 
 
 def render(entries: Entries, reproductions: list[scorecards.Reproduction]) -> str:
@@ -55,6 +73,7 @@ def render(entries: Entries, reproductions: list[scorecards.Reproduction]) -> st
     )
     environment.filters |= {"num": shown, "verdict_class": lambda v: CLASSES.get(v, "none")}
     script = "\n".join(_static(f"{name}.js") for name in SCRIPTS)
+    entries = ordered(entries)
     groups, runs = grouped(entries), list(entries.runs)
     return environment.get_template("page.html").render(
         version=primax.__version__,
@@ -87,7 +106,8 @@ def _static(name: str) -> str:
 
 def _title(entries: Entries, reproductions: list[scorecards.Reproduction]) -> str:
     if reproductions:
-        return "Reproduction: " + ", ".join(Path(r.path).resolve().name for r in reproductions)
+        names = [Path(r.path).resolve().name for r in reproductions]
+        return "Reproduction of PRIME" + f": {', '.join(names)}" * (len(names) > 1)
     names = [entry.name for entry in entries.runs]
     return " and ".join(names) if len(names) <= 2 else f"{len(names)} runs"
 

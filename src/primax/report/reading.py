@@ -120,11 +120,11 @@ def grid(table: Table, num_seeds: int) -> Grid:
     return columns | {"step": columns["step"][0]}
 
 
-def read_rows(run: Run, name: str, every: int) -> Table:
+def read_rows(run: Run, name: str, every: int, warmup: int = 0) -> Table:
     """A table of a run in order: whole where it is finished, else as far as every seed is."""
     table = read_table(run.path / name, is_growing=not run.is_finished)
     steps = run.manifest.get("steps") if run.is_finished else None
-    return by_seed(table, run.seeds, Path(name), every, steps)
+    return by_seed(table, run.seeds, Path(name), every, steps, warmup)
 
 
 def read_maps(folder: Path) -> dict[str, np.ndarray]:

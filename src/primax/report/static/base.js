@@ -1,6 +1,6 @@
 "use strict";
 // What the other scripts share. Text reaches the page through textContent only.
-const P = { data: new Map(), decoded: new Map(), redraws: [] };
+const P = { data: new Map(), decoded: new Map(), redraws: [], pending: new Map() };
 P.$ = (selector, root = document) => root.querySelector(selector);
 P.all = (selector, root = document) => [...root.querySelectorAll(selector)];
 P.parse = (id) => JSON.parse(document.getElementById(id).textContent);
@@ -24,6 +24,12 @@ P.svg = (tag, attributes = {}, text = null) => {
 P.options = (select, pairs, chosen = null) => {
   select.replaceChildren(...pairs.map(([value, text]) => P.el("option", { value }, text)));
   if (chosen !== null && pairs.some(([value]) => String(value) === String(chosen))) select.value = chosen;
+};
+
+// Runs in the order of every list, and the one a select starts with.
+P.choices = (has) => {
+  const runs = P.index.runs.map((_, i) => i).filter((i) => P.index.runs[i][has]), named = (key) => runs.find((i) => P.index.runs[i][key] === "prime");
+  return { runs, first: named("variant") ?? named("method") ?? runs[0] };
 };
 
 // Data: parsed when first asked for.
@@ -126,12 +132,17 @@ P.ticks = (low, high, most) => {
 P.drawn = (node, draw) => {
   let seen = false;
   const again = () => { if (seen) draw(); };
-  const watch = new IntersectionObserver((found) => {
-    if (!found.some((entry) => entry.isIntersecting)) return;
-    watch.disconnect(); seen = true; draw();
-  }, { rootMargin: "300px" });
+  const first = () => { watch.disconnect(); P.pending.delete(node); seen = true; draw(); };
+  const watch = new IntersectionObserver((found) => { if (found.some((entry) => entry.isIntersecting)) first(); }, { rootMargin: "300px" });
   watch.observe(node);
+  P.pending.set(node, first);
   P.redraws.push(again);
   return again;
+};
+// What stands before a section grows when it is drawn: drawn first, the section is where a link to it leads.
+P.drawBefore = (target) => {
+  const before = [...P.pending].filter(([node]) => node.compareDocumentPosition(target) & Node.DOCUMENT_POSITION_FOLLOWING);
+  before.forEach(([, first]) => first());
+  return before.length > 0;
 };
 P.redraw = () => P.redraws.forEach((draw) => draw());

@@ -54,7 +54,7 @@ P.chart = (home, place) => {
   });
   if (place.runs.length > 3) {
     for (const [name, wanted] of [["all", true], ["none", false]]) {
-      const button = P.el("button", { type: "button", class: "quiet" }, name);
+      const button = P.el("button", { type: "button", class: "quiet", "aria-label": `${name} methods, ${place.title}` }, name);
       button.addEventListener("click", () => {
         P.all("input", legend).forEach((box) => { box.checked = wanted; });
         place.runs.forEach((run) => (wanted ? on.add(run) : on.delete(run)));

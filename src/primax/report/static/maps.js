@@ -1,10 +1,9 @@
 // Heat maps with a slider over the run.
 P.startMaps = () => {
-  const runs = P.index.runs.map((_, i) => i).filter((i) => P.index.runs[i].hasMaps);
+  const { runs, first } = P.choices("hasMaps");
   if (!runs.length) return;
   const view = P.$("#map-view"), run = P.$("#map-run"), seed = P.$("#map-seed"), at = P.$("#map-at"), fixed = P.$("#map-fixed");
   view.hidden = false;
-  const first = runs.find((i) => P.index.runs[i].method === "prime") ?? runs[0];
   P.options(run, runs.map((i) => [i, P.index.runs[i].name]), first);
   const state = { cell: null, panels: [] };
   const draw = () => P.drawMaps(state, +run.value, +seed.value, +at.value, fixed.checked);
@@ -14,7 +13,7 @@ P.startMaps = () => {
     const choices = packed.by_seed ? [[0, `mean of ${seeds.length}`], ...seeds.map((s, i) => [i + 1, String(s)])] : [[0, seeds.length > 1 ? `mean of ${seeds.length} (single seeds are not kept)` : String(seeds[0])]];
     P.options(seed, choices, seed.value);
     at.max = packed.begins.length - 2;
-    at.value = at.dataset.touched ? Math.round(share * +at.max) : Math.min(1, +at.max);
+    at.value = at.dataset.touched ? Math.round(share * +at.max) : +at.max;
     P.mapPanels(state, +run.value, packed, draw);
     draw();
   };
@@ -31,7 +30,7 @@ P.mapPanels = (state, run, packed, draw) => {
   const home = P.$("#map-panels"), [rows, cols] = packed.shape;
   state.cell = null; state.packed = packed;
   state.panels = Object.entries(packed.maps).map(([name, map]) => {
-    const [label, what] = P.index.maps[name], canvas = P.el("canvas", { role: "img", tabindex: "0", "aria-label": `${label}: ${what}` });
+    const [label, about, colours] = P.index.maps[name], what = about + (colours ? `, ${colours} colours` : ""), canvas = P.el("canvas", { role: "img", tabindex: "0", "aria-label": `${label}: ${what}` });
     const ramp = P.el("canvas"), low = P.el("span"), high = P.el("span");
     const pick = (cell) => { state.cell = cell; draw(); };
     const inside = (event) => {
@@ -49,14 +48,18 @@ P.mapPanels = (state, run, packed, draw) => {
       pick(state.cell === null ? 0 : Math.min(rows - 1, Math.max(0, row)) * cols + Math.min(cols - 1, Math.max(0, col)));
     });
     P.ramp(ramp);
-    return { name, label, what, map, canvas, low, high, bytes: P.bytes(map.data), node: P.el("figure", {}, P.el("figcaption", {}, P.el("b", {}, label), " ", P.el("span", {}, what)), canvas, P.el("div", { class: "ramp" }, low, ramp, high)) };
+    return { name, label, colours, map, canvas, low, high, bytes: P.bytes(map.data), node: P.el("figure", {}, P.el("figcaption", {}, P.el("b", {}, label), " ", P.el("span", {}, what)), canvas, P.el("div", { class: "ramp" }, low, ramp, high)) };
   });
   home.replaceChildren(...state.panels.map((panel) => panel.node));
   P.$("#map-note").hidden = state.panels.length > 1;
 };
 
-// A few cells hold most of the visits: their colours go by the square root.
-P.shade = (name, share) => (name === "visits" ? Math.sqrt(share) : share);
+// A few cells hold most of the visits and of the noise, and the rest falls by powers of ten over a run.
+P.shade = (colours, v, low, high) => {
+  const share = (v - low) / (high - low || 1), floor = Math.max(low, high / 1e4);
+  if (colours === "log" && high > floor) return Math.log(Math.max(v, floor) / floor) / Math.log(high / floor);
+  return colours === "√" ? Math.sqrt(share) : share;
+};
 P.mapValue = (panel, packed, seed, at, cell) => {
   const cells = packed.shape[0] * packed.shape[1], rows = packed.by_seed ? panel.bytes.length / cells / panel.map.scales.length : 1;
   const step = panel.bytes[(at * rows + seed) * cells + cell], [low, high] = panel.map.scales[at] ?? [0, 0];
@@ -77,7 +80,7 @@ P.drawMaps = (state, run, seed, at, isFixed) => {
     for (let cell = 0; cell < rows * cols; cell++) {
       const v = P.mapValue(panel, packed, seed, at, cell), [x, right] = [cell % cols, (cell % cols) + 1].map((c) => Math.round(c * size));
       const [y, below] = [Math.floor(cell / cols), Math.floor(cell / cols) + 1].map((r) => Math.round(r * size));
-      context.fillStyle = walls.has(cell) ? P.colour("open-fill") : Number.isNaN(v) ? P.colour("soft") : `rgb(${P.viridis(P.shade(panel.name, (v - low) / (high - low || 1)))})`;
+      context.fillStyle = walls.has(cell) ? P.colour("open-fill") : Number.isNaN(v) ? P.colour("soft") : `rgb(${P.viridis(P.shade(panel.colours, v, low, high))})`;
       context.fillRect(x, y, right - x, below - y);
     }
     if (state.cell !== null) {

@@ -1,10 +1,9 @@
 // Recorded episodes: frames are lists of cells, drawn as `primax watch` draws them.
 P.startReplays = () => {
-  const runs = P.index.runs.map((_, i) => i).filter((i) => P.index.runs[i].hasReplays);
+  const { runs, first } = P.choices("hasReplays");
   if (!runs.length) return;
   const view = P.$("#replay-view"), run = P.$("#replay-run"), seed = P.$("#replay-seed"), episode = P.$("#replay-episode"), at = P.$("#replay-at"), play = P.$("#replay-play");
   view.hidden = false;
-  const first = runs.find((i) => P.index.runs[i].method === "prime") ?? runs[0];
   P.options(run, runs.map((i) => [i, P.index.runs[i].name]), first);
   const state = { timer: 0 };
   const draw = () => P.drawReplay(state, +at.value);
@@ -18,14 +17,15 @@ P.startReplays = () => {
     P.replayParts(state);
     draw();
   };
+  // The highest score, and of equals the latest: what a run can do before what it mostly does.
+  const best = (found) => found.reduce((a, b) => (b[1].score > a[1].score || (b[1].score === a[1].score && b[1].step > a[1].step) ? b : a));
   const seeds = () => {
-    const kept = packed().kept;
-    P.options(seed, kept.map((s) => [s, String(s)]), seed.value);
+    P.options(seed, packed().kept.map((s) => [s, String(s)]), best([...packed().episodes.entries()])[1].seed);
     episodes();
   };
   const episodes = () => {
     const found = packed().episodes.map((e, i) => [i, e]).filter(([, e]) => e.seed === +seed.value);
-    P.options(episode, found.map(([i, e]) => [i, `${P.steps(e.episode)} (steps to ${P.steps(e.step)}), score ${P.number(e.score)}`]), found.at(-1)[0]);
+    P.options(episode, found.map(([i, e]) => [i, `${P.steps(e.episode)} (steps to ${P.steps(e.step)}), score ${P.number(e.score)}`]), best(found)[0]);
     load();
   };
   let isReady = false;
@@ -85,6 +85,7 @@ P.drawReplay = (state, at) => {
   P.$("#replay-facts").replaceChildren(...facts.map(([name, text]) => P.el("div", {}, P.el("dt", {}, name), P.el("dd", {}, text))));
   P.$("#replay-at").setAttribute("aria-valuetext", facts[0][1]);
   P.$("#stage").setAttribute("aria-label", `The world at step ${facts[0][1]}: ${Object.entries(frame).filter(([name]) => name !== "wall").map(([name, cells]) => `${cells.length} ${name}`).join(", ")}`);
+  P.$("#replay-lack").hidden = !state.parts.length || state.parts.some(({ values }) => !Number.isNaN(values[at] ?? 0));
   for (const { values, scale: [low, high], value, canvas } of state.parts) {
     value.textContent = at < values.length ? (Number.isNaN(values[at]) ? "no data" : P.number(values[at])) : "—";
     const width = canvas.clientWidth, context = P.sized(canvas, width, 34), X = (i) => 2 + (i / Math.max(1, values.length - 1)) * (width - 4);

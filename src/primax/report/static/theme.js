@@ -40,4 +40,9 @@ P.startNav = () => {
     }
   }, { rootMargin: "-20% 0px -75% 0px" });
   P.all("main > section").forEach((section) => watch.observe(section));
+  const target = (hash) => document.getElementById(hash.slice(1));
+  const land = (behavior) => { const at = target(location.hash); if (at && P.drawBefore(at)) at.scrollIntoView({ behavior }); };
+  document.addEventListener("click", (event) => { const link = event.target.closest("a[href^='#']"); if (link) P.drawBefore(target(link.hash)); });
+  addEventListener("hashchange", () => land("auto"));
+  land("instant");
 };
