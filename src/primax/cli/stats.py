@@ -18,6 +18,7 @@ from primax.cli.common import plain_console
 from primax.errors import InputError, hint
 from primax.paper.folders import RunFolder, Sample, open_run
 from primax.paper.measures import measure as measure_of
+from primax.paper.sheet import plain_p
 
 PEAK = "peak"
 """The measure of folders unless another is asked for."""
@@ -128,8 +129,8 @@ def _comparisons(rows: list[stats.ComparisonRow]) -> Table:
             f"{_text(found.low)} to {_text(found.high)}",
             _text(found.d),
             _text(found.poi),
-            _p(row.holm_wilcoxon),
-            _p(row.holm_mann_whitney),
+            plain_p(row.holm_wilcoxon),
+            plain_p(row.holm_mann_whitney),
         )
     table.caption = "PoI: chance that the first is better. p: exact Wilcoxon and Mann-Whitney, Holm"
     return table
@@ -147,7 +148,3 @@ def _text(value: float) -> str:
     if math.isnan(value):
         return ""
     return f"{value:#.3g}" if NOISE < abs(value) < 0.01 else f"{value:.3f}"
-
-
-def _p(value: float) -> str:
-    return "<0.001" if value < 0.001 else f"{value:.3f}"

@@ -20,7 +20,7 @@ from primax.paper.experiments import VARIANTS
 from primax.paper.judge import Judged
 from primax.paper.published import published
 from primax.paper.scorecard import Number, Stated
-from primax.paper.sheet import ABSENT, bracket, number, plus_minus
+from primax.paper.sheet import ABSENT, bracket, number, plain_p, plus_minus
 from primax.paper.tables import ABLATIONS, ALL, MAIN, METRICS
 
 SHOWN = {
@@ -142,7 +142,7 @@ def _effects(given: dict, found: tuple[stats.ComparisonRow, int] | str, gone: st
             is_agreed = (value < 0.05) == (limit < 0.05)
             is_opposed = value < 0.05 and row().result.delta * given["delta"] <= 0
             said = judge.REPRODUCED if is_agreed and not is_opposed else judge.DIFFERS
-            return Judged("<0.001" if value < 0.001 else f"{value:.3f}", ABSENT, said)
+            return Judged(plain_p(value), ABSENT, said)
 
         yield name, text, p
 

@@ -25,8 +25,9 @@ MOST_JOBS = 4
 LISTEN_S = 0.2
 """Seconds until a signal is answered."""
 
-# docs/performance.md, 442f739: an H200, 15 seeds alone for 250,000 steps, without compiling; PRIME
-# with 2 and 10 networks. What is launches does not grow with seeds (1, 15 and 60 were timed).
+# docs/performance.md, 442f739: an H200, 15 seeds alone for 250,000 steps, without compiling (all
+# but `task` and ten networks with MPS running, which costs 4 to 10%); PRIME with 2 and 10 networks.
+# What is launches does not grow with seeds (1, 15 and 60 were timed).
 GPU_S = {"task": 23.5, "random": 23.5, "rnd": 36.8, "disagreement": 38.3, "smirl": 33.8}
 GPU_OTHER_S = 38.0  # not timed alone
 GPU_PRIME_S = {2: 60.1, 10: 103.0}

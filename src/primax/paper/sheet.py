@@ -73,7 +73,11 @@ def bracket(low: float, high: float, digits: int = 2, sign: str = "") -> str:
     return f"[{low:{sign}z.{digits}f}, {high:{sign}z.{digits}f}]"
 
 
+def plain_p(value: float) -> str:
+    """Three digits; no p is nought."""
+    return "<0.001" if value < 0.001 else f"{value:.3f}"
+
+
 def p_value(value: float) -> str:
-    """Three digits; bold below 0.05."""
-    text = "<0.001" if value < 0.001 else f"{value:.3f}"
-    return f"**{text}**" if value < 0.05 else text
+    """The same, bold below 0.05."""
+    return f"**{plain_p(value)}**" if value < 0.05 else plain_p(value)
