@@ -115,6 +115,11 @@ def test_every_variant_with_all_its_seeds_is_compared_with_prime():
     assert len(pairs) == len(set(pairs)) and len(comparisons.REST) == 25
     named = {name for each in pairs for name in (each.first, each.second)}
     assert set(VARIANTS) - named == {"random", "prime_window200", "prime_window4000"}
+    for artefact, family in (("table5", comparisons.FAMILY), ("tableD", comparisons.REST)):
+        needed = {name for each in family for name in (each.first, each.second)}
+        assert needed <= {name for name, v in VARIANTS.items() if artefact in v.feeds}
+    needed = {name for each in comparisons.LEFT_OUT for name in (each.first, each.second)}
+    assert needed <= {name for name, v in VARIANTS.items() if "tableA" in v.feeds}
 
 
 def test_no_zero_has_a_sign_and_no_dust_is_a_number():

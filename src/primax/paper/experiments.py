@@ -121,7 +121,7 @@ VARIANTS: dict[str, Variant] = {
         ),
         _papers("smirl", "SMIRL", "smirl", MAIN),
         _papers("disagreement", "Disagreement", "disagreement", MAIN),
-        _papers("rnd", "RND", "rnd", MAIN),
+        _papers("rnd", "RND", "rnd", (*MAIN, "tableD")),
         _papers("task", "Ext-DQN", "task", MAIN),
         _papers(
             "prime",

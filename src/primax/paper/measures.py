@@ -28,6 +28,8 @@ PLAIN = (
     "distance_tail",
     "clamp_share",
 )
+KINDS = ("tail", "first", "top", "late", "rolling")
+"""Before a column of windows.csv."""
 
 
 def measure(run: RunFolder, name: str) -> Sample | None:
@@ -47,14 +49,7 @@ def rolling(values: Floats, length: int = ROLLING) -> Floats:
 
 def _plain(run: RunFolder, name: str) -> Floats | None:
     if name not in PLAIN:
-        known = [
-            *PLAIN,
-            "tail:COLUMN",
-            "first:COLUMN",
-            "top:COLUMN",
-            "late:COLUMN",
-            "rolling:COLUMN",
-        ]
+        known = [*PLAIN, *(f"{kind}:COLUMN" for kind in KINDS)]
         raise InputError(f"unknown measure {name!r}{hint(name, known)}")
     if name in ("average", "peak", "last"):
         found = training.measures(run.episodes, len(run.seeds))
@@ -88,8 +83,7 @@ def _of_windows(run: RunFolder, kind: str, column: str) -> Floats | None:
         return values[:, share > TAIL].max(axis=1)
     if kind == "rolling":
         return rolling(values).max(axis=1)
-    known = ["tail", "first", "top", "late", "rolling"]
-    raise InputError(f"unknown measure '{kind}:'{hint(kind, known)}")
+    raise InputError(f"unknown measure '{kind}:'{hint(kind, KINDS)}")
 
 
 def _share(run: RunFolder, table: str) -> Floats:

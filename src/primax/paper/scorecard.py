@@ -19,7 +19,7 @@ KINDS = {
     "that need no learning": ("random", "position_only", "settings", "floor", "log5", "ceiling"),
 }
 """What a number is, by the first word of its id; the rest are of single runs and their insides."""
-REST = "others"
+OTHERS = "others"
 
 
 @dataclass(frozen=True)
@@ -100,24 +100,27 @@ def _counted(numbers: list[Number]) -> str:
 def _by_kind(numbers: list[Number]) -> str:
     """How many of each kind are reproduced: a p value on its side of 0.05 is no mean."""
     kinds = {word: kind for kind, words in KINDS.items() for word in words}
-    of = [kinds.get(n.id.partition(".")[0], REST) for n in numbers]
+    of = [kinds.get(n.id.partition(".")[0], OTHERS) for n in numbers]
     good = Counter(
         kind for kind, n in zip(of, numbers, strict=True) if n.verdict == judge.REPRODUCED
     )
-    told = [f"{good[kind]} of {of.count(kind)} {kind}" for kind in (*KINDS, REST) if kind in of]
+    told = [f"{good[kind]} of {of.count(kind)} {kind}" for kind in (*KINDS, OTHERS) if kind in of]
     return f"Reproduced by kind: {', '.join(told)}."
 
 
 def _notes(numbers: list[Number]) -> Iterator[str]:
     yield (
-        "The rule. Reproduced: the 95% bootstrap interval of ours less the paper's lies inside the "
-        "margin; where it leaves out zero the two are reliably apart all the same. The two sides are redrawn apart (their seeds are not ours); where the paper gives "
-        "only mean ± std its mean is redrawn from a normal law; where it gives no spread the margin "
-        "is a factor of two (of the middle, where it gives a range), and so it is for d. Above, below: not inside, and the interval is on one side of zero. "
-        "Undecided: not inside, and it holds zero. Differs: a yes or no came out the other way (p "
-        "below 0.05 in the same direction, the interval's side of zero, a setting). Counts of seeds may "
-        "differ by one of fifteen, exact scores by 0.05 (Maze 0.005). The verdict is on the mean (or what is named); a std beside it is for reading. Numbers the "
-        "paper repeats are listed once; single seeds are not compared, for seeds are not shared."
+        "The rule. Reproduced: the 95% bootstrap interval of ours less the paper's lies inside "
+        "the margin; where it leaves out zero the two are reliably apart all the same. The two "
+        "sides are redrawn apart (their seeds are not ours); where the paper gives only mean ± "
+        "std its mean is redrawn from a normal law; where it gives no spread the margin is a "
+        "factor of two (of the middle, where it gives a range), and so it is for d. Above, "
+        "below: not inside, and the interval is on one side of zero. Undecided: not inside, and"
+        " it holds zero. Differs: a yes or no came out the other way (p below 0.05 in the same "
+        "direction, the interval's side of zero, a setting). Counts of seeds may differ by one "
+        "of fifteen, exact scores by 0.05 (Maze 0.005). The verdict is on the mean (or what is "
+        "named); a std beside it is for reading. Numbers the paper repeats are listed once; "
+        "single seeds are not compared, for seeds are not shared."
     )
     if any(n.verdict == judge.NOT_RUN for n in numbers):
         yield "`not run`: `primax reproduce --plan` says what is missing and what it costs."
