@@ -20,11 +20,13 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 
-from primax import folder as disk
-from primax import runs, snapshot, training
-from primax.learner import Learner
-from primax.methods import build, configure
-from primax.provenance import provenance
+from primax.agent import training
+from primax.agent.learner import Learner, make_learner
+from primax.methods import build
+from primax.presets import configure
+from primax.runs import checkpoints, trees
+from primax.runs.proceed import SAVE_EVERY_S
+from primax.runs.provenance import provenance
 
 
 class Count:
@@ -70,7 +72,7 @@ def peak_mb(function, *args) -> float:
 
 def load(folder: Path, like) -> None:
     """What a resume does first."""
-    snapshot.restore(disk.newest(folder).state, like)
+    trees.restore(checkpoints.newest(folder).state, like)
 
 
 def measure(args: argparse.Namespace) -> dict:
@@ -85,15 +87,17 @@ def measure(args: argparse.Namespace) -> dict:
             # Anew, since a device's array remembers that it was copied to the host.
             for name, sink in (("pack", Count()), ("and_hash", Hash())):
                 state = jax.block_until_ready(init(jax.random.key(0), jnp.asarray(seeds)))
-                seconds[name].append(timed(snapshot.write, sink, state))
+                seconds[name].append(timed(trees.write, sink, state))
                 size = sink.size
             state = jax.block_until_ready(init(jax.random.key(0), jnp.asarray(seeds)))
-            write = partial(snapshot.write, tree=state)
-            seconds["save"].append(timed(disk.save, folder, round_, write, {}))
+            write = partial(trees.write, tree=state)
+            seconds["save"].append(timed(checkpoints.save, folder, round_, write, {}))
             del state, write
-            seconds["load"].append(timed(load, folder, training.state_like(config, seeds)))
+            seconds["load"].append(
+                timed(load, folder, training.state_like(make_learner(config), len(seeds)))
+            )
         state = jax.block_until_ready(init(jax.random.key(0), jnp.asarray(seeds)))
-        peak = peak_mb(disk.save, folder, args.rounds, partial(snapshot.write, tree=state), {})
+        peak = peak_mb(checkpoints.save, folder, args.rounds, partial(trees.write, tree=state), {})
     finally:
         shutil.rmtree(folder)
     middle = {name: round(statistics.median(values), 3) for name, values in seconds.items()}
@@ -104,8 +108,8 @@ def measure(args: argparse.Namespace) -> dict:
         "state_mb": round(size / 1e6, 1),
         **{f"{name}_s": value for name, value in middle.items()},
         "save_mb_a_second": round(size / 1e6 / middle["save"]),
-        "every_s": runs.SAVE_EVERY_S,
-        "share_of_the_time": round(middle["save"] / (runs.SAVE_EVERY_S + middle["save"]), 5),
+        "every_s": SAVE_EVERY_S,
+        "share_of_the_time": round(middle["save"] / (SAVE_EVERY_S + middle["save"]), 5),
         "saving_takes_mb": round(peak, 1),
         "folder": os.fspath(args.folder),
         **provenance(),

@@ -14,11 +14,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from primax.methods import build, configure
-from primax.provenance import provenance
-from primax.replay import Batch
-from primax.rewards.base import Step
-from primax.settings import parse_pairs
+from primax.config.fields import parse_pairs
+from primax.methods import build
+from primax.presets import configure
+from primax.rewards.transition import Batch, Step
+from primax.runs.provenance import provenance
 from primax.worlds.grid import steps_to
 from primax.worlds.maze import Maze, MazeState
 

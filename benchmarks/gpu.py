@@ -21,11 +21,14 @@ import jax
 import jax.numpy as jnp
 from timing import timed
 
-from primax import nets, training
-from primax.config import NetConfig
-from primax.methods import configure, parse_seeds
-from primax.provenance import provenance
-from primax.settings import parse_pairs
+from primax.agent import training
+from primax.agent.learner import make_learner
+from primax.config.fields import parse_pairs
+from primax.config.schema import NetConfig
+from primax.config.seeds import parse_seeds
+from primax.nn import nets
+from primax.presets import configure
+from primax.runs.provenance import provenance
 
 TURNS = 20
 
@@ -61,7 +64,7 @@ def show(kernels: list[tuple[str, float, int]], turns: int, most: int) -> None:
 def window(args: argparse.Namespace) -> None:
     config = configure(args.method, args.world, args.preset, parse_pairs(args.set))
     seeds = parse_seeds(args.seeds)
-    program = training.compile_program(config, seeds)
+    program = training.compile_program(make_learner(config), seeds)
     print(program.said)
     state = program.init(jax.random.key(0), jnp.asarray(seeds, jnp.int32))
     state, _, _ = timed(program.warm_up, state, 0)
@@ -79,7 +82,7 @@ def window(args: argparse.Namespace) -> None:
 def trunk(args: argparse.Namespace) -> None:
     seeds, size = len(parse_seeds(args.seeds)), (4, 10, 10)
     k_net, k_see, k_weigh = jax.random.split(jax.random.key(0), 3)
-    patches = jax.vmap(nets.see)(jax.random.bernoulli(k_see, 0.2, (seeds, 64, *size)))
+    patches = jax.vmap(nets.patches)(jax.random.bernoulli(k_see, 0.2, (seeds, 64, *size)))
     weight = jax.random.normal(k_weigh, (seeds, args.heads, 64, 64))
 
     def made(config: NetConfig) -> tuple[nets.Trunk, Callable, Callable]:

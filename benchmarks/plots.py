@@ -14,7 +14,7 @@ from typing import Any
 import jax
 from timing import Case, in_turns, markdown, options, reported, run_of, start_jax
 
-from primax.paper import drawing
+from primax.paper.figures import drawing
 
 AXES = {
     "seeds": ("prime", (), "seeds"),

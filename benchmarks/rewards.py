@@ -16,11 +16,14 @@ from pathlib import Path
 
 from timing import begun, markdown, start_jax, timed
 
-from primax import training
-from primax.config import Config
+from primax.agent import training
+from primax.agent.learner import make_learner
+from primax.config.schema import Config
+from primax.config.seeds import parse_seeds
 from primax.errors import InputError, check_range
-from primax.methods import METHODS, configure, parse_seeds
-from primax.provenance import provenance
+from primax.methods import METHODS
+from primax.presets import configure
+from primax.runs.provenance import provenance
 
 BASE = "task"
 COLUMNS = {
@@ -39,7 +42,9 @@ def measure(args: argparse.Namespace) -> list[dict]:
     configs = {name: configure(name, args.world, args.preset) for name in names}
     seeds = parse_seeds(args.seeds)
     with ThreadPoolExecutor(args.threads) as pool:
-        made = pool.map(lambda name: training.compile_program(configs[name], seeds), names)
+        made = pool.map(
+            lambda name: training.compile_program(make_learner(configs[name]), seeds), names
+        )
         programs = dict(zip(names, made, strict=True))
     states = {name: begun(program, len(seeds)) for name, program in programs.items()}
     times: dict[str, list[float]] = {name: [] for name in names}

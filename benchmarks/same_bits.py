@@ -17,6 +17,7 @@ import signal
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from primax import METHODS, WORLDS, train
 from primax.cli import main as primax
@@ -50,7 +51,7 @@ def hashes(folder: Path) -> dict[str, str]:
 
 
 def keep(home: Path) -> None:
-    """Every case whole, as hashes, and stopped after its first window, as a folder."""
+    """Every case whole, as hashes, and stopped half-way, as a folder."""
     kept = {}
     for name, (method, world, settings) in CASES.items():
         whole, half = home / "whole" / name, home / "half" / name
@@ -58,11 +59,16 @@ def keep(home: Path) -> None:
         _last_checkpoint(whole)
         kept[name] = hashes(whole)
         try:
-            stop = lambda progress: os.kill(os.getpid(), signal.SIGTERM)  # noqa: E731
-            train(method, world, 2, "smoke", settings, stop, half)
+            train(method, world, 2, "smoke", settings, _stop, half)
         except RunError as stopped:
             print(name, stopped, flush=True)
     (home / "hashes.json").write_text(json.dumps(kept, indent=1) + "\n")
+
+
+def _stop(progress: Any) -> None:
+    """After the first window that learns, the second of four."""
+    if progress.clock == 1_000:
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _last_checkpoint(folder: Path) -> None:

@@ -26,9 +26,9 @@ from timing import (
     start_jax,
 )
 
-from primax.config import Config
+from primax.config.schema import Config
 from primax.methods import build
-from primax.provenance import provenance
+from primax.runs.provenance import provenance
 
 ON_GPU = [f"{method}:{seeds}:paper" for method in ("task", "prime") for seeds in (1, 15, 60, 240)]
 ON_CPU = [f"{method}:{seeds}:quick" for method in ("task", "prime") for seeds in (1, 4)]

@@ -13,9 +13,10 @@ import time
 import jax
 import jax.numpy as jnp
 
-from primax.learner import Learner
-from primax.methods import build, configure
-from primax.provenance import provenance
+from primax.agent.learner import Learner
+from primax.methods import build
+from primax.presets import configure
+from primax.runs.provenance import provenance
 
 
 def compiled(learner: Learner, is_full: bool, state, clock):

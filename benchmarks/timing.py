@@ -21,13 +21,16 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from primax import training
+from primax.agent import training
+from primax.agent.learner import make_learner
 from primax.cli.common import SAME_BITS
-from primax.config import Config
+from primax.config.fields import parse_pairs
+from primax.config.schema import Config
+from primax.config.seeds import parse_seeds
 from primax.errors import InputError, check_range
-from primax.methods import build, configure, parse_seeds
-from primax.provenance import provenance
-from primax.settings import parse_pairs
+from primax.methods import build
+from primax.presets import configure
+from primax.runs.provenance import provenance
 
 
 @dataclass(frozen=True)
@@ -128,7 +131,7 @@ def run_of(case: Case, args: argparse.Namespace) -> Callable[[], Waiting]:
 def measure(case: Case, windows: int, seconds: float) -> dict[str, Any]:
     """Compile seconds, bytes, and seconds of a run's first windows, as many as begin in time."""
     config = case.config
-    program = training.compile_program(config, tuple(range(case.seeds)))
+    program = training.compile_program(make_learner(config), tuple(range(case.seeds)))
     wait()
     state, times = begun(program, case.seeds), []
     while len(times) < windows and sum(times) < seconds:

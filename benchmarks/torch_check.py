@@ -16,14 +16,15 @@ from torch_loop import Loop, dqn_losses
 from torch_nets import torch
 from torch_prime import Draws
 
-from primax import critics as critic
-from primax import nets
-from primax.config import Config
-from primax.methods import build, configure
-from primax.replay import Batch
-from primax.rewards.base import Recent, Reward
+from primax.agent import critics as critic
+from primax.config.schema import Config
+from primax.methods import build
+from primax.nn import nets
+from primax.presets import configure
+from primax.rewards.base import Reward
 from primax.rewards.prime import heads
 from primax.rewards.prime.window import draw_valid
+from primax.rewards.transition import Batch, Recent
 
 UPDATES, LOUD = 3, 30.0
 LIMITS = {"reward": 1e-5, "loss": 1e-3, "critics": 5e-3, "statistics": 5e-3, "inverse": 5e-3}
@@ -92,7 +93,7 @@ def rows_of(loop: Loop, index: np.ndarray, ended: np.ndarray) -> Batch:
 def next_actions(reward: Reward, state: Any, batch: Batch, key: jax.Array) -> jax.Array:
     """The actions that `learn` draws from π_ref."""
     window, num = state.window, reward.spec.num_actions
-    seen = nets.see(batch.next_obs)
+    seen = nets.patches(batch.next_obs)
     q = heads.ensemble(window.heads, state.prior, seen, num, window.constants)
     policy = heads.reference_policy(jnp.mean(q[0], axis=-1), window.constants.temperature)
     return jax.random.categorical(jax.random.split(key)[0], jnp.log(policy))
@@ -154,7 +155,7 @@ def same_updates(
     @jax.jit
     def update(critics, state, batch, key):
         rest = (batch.action, reward.score(state, batch), batch.weight, batch.terminated)
-        before, after = nets.see(batch.obs), nets.see(batch.next_obs)
+        before, after = nets.patches(batch.obs), nets.patches(batch.next_obs)
         critics, said = critic.update(
             critics, critic.rates(config.critics), before, after, rest, double=True
         )

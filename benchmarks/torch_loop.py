@@ -20,8 +20,9 @@ from timing import wait
 from torch_nets import torch
 from torch_prime import Batch, Prime
 
-from primax.config import Config, CriticsConfig
-from primax.methods import build, configure
+from primax.config.schema import Config, CriticsConfig
+from primax.methods import build
+from primax.presets import configure
 from primax.worlds import ACTIONS
 
 functional = torch.nn.functional

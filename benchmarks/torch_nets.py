@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Callable
 
-from primax.config import NetConfig
+from primax.config.schema import NetConfig
 
 try:
     import torch

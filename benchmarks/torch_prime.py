@@ -9,7 +9,7 @@ import numpy as np
 import torch_nets
 from torch_nets import torch
 
-from primax.config import Config
+from primax.config.schema import Config
 from primax.rewards.base import Spec
 
 nn, functional = torch.nn, torch.nn.functional
@@ -125,7 +125,7 @@ class Prime:
         """Freezes the heads and, for every count key, the reward and the continuation bonus."""
         config, num, gamma = self.config, self.spec.num_actions, self.spec.gamma
         self.heads.sync()
-        logits, features = self.look(recent.next_obs)
+        logits, features = self.read_out(recent.next_obs)
         policy = torch.softmax(logits[0] / config.temperature, dim=-1)
         slope, offset = self.calibrate(logits[:, draws.chosen])
         logits = slope[:, None, None] * logits + offset[:, None, None]

@@ -8,12 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 import prime_oracle as oracle
 
-from primax.config import NetConfig
-from primax.replay import Batch
-from primax.rewards.base import Recent, Spec
+from primax.config.schema import NetConfig
+from primax.rewards.base import Spec
 from primax.rewards.prime import Prime, PrimeConfig
 from primax.rewards.prime.config import constants
 from primax.rewards.prime.window import draw_valid
+from primax.rewards.transition import Batch, Recent
 
 ROWS, COLS, LEVELS, ACTIONS, GAMMA, NUM = 4, 5, 3, 4, 0.9, 60
 NEVER, IDLE = np.arange(7), np.array([30, 31, 32])

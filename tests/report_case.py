@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 from test_paper_case import plausible, write_run
 
-from primax import npz
-from primax.paper import scorecard
+from primax.output.sheet import Sheet
 from primax.paper.experiments import CELLS
-from primax.paper.judge import VERDICTS
-from primax.paper.sheet import Sheet
+from primax.paper.scorecard import card
+from primax.paper.scorecard.rule import VERDICTS
+from primax.runs import npz
 from primax.worlds import World, make_world
 
 HOSTILE = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=2>"
@@ -88,7 +88,7 @@ def replay(world: World, seed: int, episode: int) -> dict:
 def reproduction(home: Path) -> Path:
     """What `primax reproduce` leaves: a number of every verdict, two claims, a list of runs."""
     numbers = [
-        scorecard.Number(f"n{i}", "tab:main", f"number <{i}>", "1.00", "2.00", "[+0, +1]", verdict)
+        card.Number(f"n{i}", "tab:main", f"number <{i}>", "1.00", "2.00", "[+0, +1]", verdict)
         for i, verdict in enumerate(VERDICTS)
     ]
     columns = ("id", "where", "claim", "it holds when", "ours", "evidence", "the paper's own seeds")
@@ -98,7 +98,7 @@ def reproduction(home: Path) -> Path:
     )
     runs = (("prime_maze", "3 seeds, 20,000 steps", "steps 20000"), ("task_maze", "not run", "—"))
     sheets = (
-        scorecard.sheet(numbers),
+        card.sheet(numbers),
         Sheet("claims", "Claims", columns, claims),
         Sheet("runs", "Runs", ("cell", "state", "settings other than its own"), runs),
     )

@@ -7,11 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 from prime_oracle import trunk
 
-from primax.config import NetConfig
-from primax.learner import Learner
-from primax.methods import build, configure
-from primax.replay import Batch
-from primax.rewards.base import Recent, Spec, Step
+from primax.agent.learner import Learner
+from primax.config.schema import NetConfig
+from primax.methods import build
+from primax.presets import configure
+from primax.rewards.base import Spec
+from primax.rewards.transition import Batch, Recent, Step
 
 PLANES, ACTIONS, GAMMA, HORIZON = (2, 3, 4), 5, 0.9, 6
 STATES = 12

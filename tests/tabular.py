@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from primax import nets
-from primax.config import NetConfig
-from primax.replay import Batch
-from primax.rewards.base import Recent, Spec
+from primax.config.schema import NetConfig
+from primax.nn import nets
+from primax.rewards.base import Spec
 from primax.rewards.prime import Prime, PrimeConfig
+from primax.rewards.transition import Batch, Recent
 
 CELLS, ACTIONS, GAMMA = 4, 5, 0.9
 NET = NetConfig(first_channels=1, second_channels=1, embedding=CELLS)

@@ -5,9 +5,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from primax import best
-from primax.methods import configure
-from primax.training import run
+from primax.agent import best
+from primax.agent.training import run
+from primax.presets import configure
 from primax.worlds.tally import Outcome
 
 

@@ -12,8 +12,10 @@ import pytest
 
 from primax import api
 from primax.cli import COMMANDS, main
+from primax.config.seeds import parse_seeds
 from primax.errors import InputError
-from primax.methods import METHODS, configure, parse_seeds
+from primax.methods import METHODS
+from primax.presets import configure
 
 SMOKE = ["--preset", "smoke", "--seeds", "2"]
 

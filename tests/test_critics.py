@@ -7,8 +7,9 @@ import optax
 import pytest
 import rlax
 
-from primax import critics, nets, optim
-from primax.config import CriticsConfig, NetConfig
+from primax.agent import critics
+from primax.config.schema import CriticsConfig, NetConfig
+from primax.nn import nets, optim
 
 PLANES = (2, 3, 3)
 NET = NetConfig(first_channels=3, second_channels=4, embedding=5)
@@ -21,7 +22,7 @@ def numbers(**changes) -> critics.Rates:
 def minibatch(seed: int, size: int = 8):
     k_obs, k_next, k_action, k_reward, k_end = jax.random.split(jax.random.key(seed), 5)
     before, after = (
-        nets.see(jax.random.bernoulli(k, 0.4, (size, *PLANES))) for k in (k_obs, k_next)
+        nets.patches(jax.random.bernoulli(k, 0.4, (size, *PLANES))) for k in (k_obs, k_next)
     )
     action = jax.random.randint(k_action, (size,), 0, 5)
     reward = jax.random.normal(k_reward, (size,))

@@ -7,12 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from primax import api, explain, replay
+from primax import api, explain
+from primax.agent import ring
 from primax.cli import main
 from primax.methods import build
 from primax.report import make
-from primax.report.frozen import frozen
-from primax.report.reading import open_run
+from primax.report.parts.frozen import frozen
+from primax.runs.read import open_run
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,7 @@ def test_every_key_is_worth_what_the_critics_were_paid(folder, tmp_path, capsys)
     result = api.result(folder)
     _, reward = build(result.config)
     state = jax.tree.map(lambda x: x[1], result.state)
-    rows = replay.read(state.ring, jnp.int32(1_000), jnp.arange(1, 400), reward.spec.planes)
+    rows = ring.read(state.ring, jnp.int32(1_000), jnp.arange(1, 400), reward.spec.planes)
     paid = np.asarray(reward.score(state.reward, rows))
     places = np.stack([*reward.spec.coordinates(rows.key), rows.action], axis=1)
     for key, place, value in zip(rows.key.tolist(), places.tolist(), paid, strict=True):
@@ -111,7 +112,7 @@ def test_a_path_that_holds_nothing_is_refused(tmp_path, capsys):
 
 def test_the_page_of_a_run_shows_what_the_last_recorded_steps_were_paid(folder):
     """From the same frozen window; and of a real folder nothing is missing on its page."""
-    found = frozen(open_run(folder, "run"))
+    found = frozen(open_run(folder))
     assert (found.begins, found.ends) == (500, 1_000) and set(found.tables) == {3, 5}
     for name, column in explain.explain(folder, 5).table.items():
         np.testing.assert_array_equal(found.tables[5][name], column)

@@ -10,18 +10,21 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import primax.export
-from primax import best, critics, nets, snapshot, training
-from primax import folder as disk
+import primax
+from primax.agent import best, critics, training
+from primax.agent.learner import Learner, make_learner
+from primax.agent.ring import read
 from primax.cli import main
-from primax.config_json import create, read_config
 from primax.errors import InputError
-from primax.learner import Learner
-from primax.methods import build, configure
-from primax.provenance import provenance
-from primax.replay import Batch, read
-from primax.rewards.base import Recent
+from primax.methods import build
+from primax.nn import nets
+from primax.presets import configure
 from primax.rewards.prime.novelty import Where
+from primax.rewards.transition import Batch, Recent
+from primax.runs import checkpoints, trees
+from primax.runs.config_json import create
+from primax.runs.provenance import provenance
+from primax.runs.read import open_run
 
 SEEDS, CLOCK = (2, 4, 7), 500
 
@@ -62,7 +65,7 @@ def folder(last, tmp_path_factory):
 def saved(folder, config, seeds, state) -> None:
     create(folder, config, seeds)
     about = {"provenance": provenance()}
-    disk.save(folder, CLOCK, lambda file: snapshot.write(file, state), about)
+    checkpoints.save(folder, CLOCK, lambda file: trees.write(file, state), about)
 
 
 def exported(folder, *args) -> primax.export.Exported:
@@ -73,7 +76,7 @@ def exported(folder, *args) -> primax.export.Exported:
 
 def test_everything_comes_back(folder, last):
     made = exported(folder)
-    config, seeds = read_config(folder)
+    config, seeds = open_run(folder).config, open_run(folder).given_seeds
     assert made.config == config and made.seeds == seeds == (2, 4, 7)
     assert made.about["which"] == "last" and made.about["step"] == [CLOCK] * 3
     assert made.about["run"]["jax"] == jax.__version__
@@ -86,7 +89,7 @@ def test_everything_comes_back(folder, last):
 def test_the_frozen_reward_is_the_runs_to_the_bit(folder, last):
     """Weights are rounded; what the reward of this run is made of is not."""
     made = exported(folder)
-    like = training.state_like(made.config, (0,)).reward.window
+    like = training.state_like(make_learner(made.config), 1).reward.window
     _, reward = build(made.config)
     age = jnp.arange(1, 300)
     for i, seed in enumerate(made.seeds):
@@ -106,7 +109,7 @@ def test_the_networks_act_as_the_runs_do(folder, last):
     agree = []
     for i, seed in enumerate(made.seeds):
         ring = jax.tree.map(lambda x, i=i: x[i], last.ring)
-        seen = nets.see(read(ring, jnp.int32(CLOCK), jnp.arange(1, CLOCK), planes).obs)
+        seen = nets.patches(read(ring, jnp.int32(CLOCK), jnp.arange(1, CLOCK), planes).obs)
         online = jax.tree.map(lambda x, i=i: x[i], last.critics.online)
         theirs, ours = (
             jnp.argmax(jnp.mean(critics.values(heads, seen), axis=0), axis=-1)
@@ -163,7 +166,7 @@ def test_a_damaged_file_is_refused_in_one_line(folder, tmp_path):
 def test_at_the_papers_size_a_seed_takes_less_than_four_megabytes(tmp_path):
     """No bit repeats in the numbers here, so that real ones can only be smaller."""
     config = configure("prime", "butterflies")
-    state = jax.tree.map(filled, training.state_like(config, (0, 1)))
+    state = jax.tree.map(filled, training.state_like(make_learner(config), 2))
     saved(tmp_path / "run", config, (0, 1), state)
     for which in primax.export.WHICH:
         size = len(primax.export.export(tmp_path / "run", which))
@@ -205,7 +208,7 @@ def test_the_command(folder, capsys, tmp_path):
 
 
 def test_before_there_is_anything_to_export_it_says_so(folder, last, tmp_path):
-    config, seeds = read_config(folder)
+    config, seeds = open_run(folder).config, open_run(folder).given_seeds
     create(tmp_path / "none", config, seeds)
     with pytest.raises(InputError, match="can be used: there is none; primax resume"):
         primax.export.export(tmp_path / "none")

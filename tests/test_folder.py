@@ -7,9 +7,9 @@ import shutil
 
 import pytest
 
-from primax import folder as disk
 from primax.errors import InputError
-from primax.stops import locked
+from primax.runs import checkpoints, disk
+from primax.runs.stops import locked
 
 WINDOWS = 6
 
@@ -36,11 +36,11 @@ def state(window: int) -> bytes:
 
 def run(folder, until: int = WINDOWS) -> list[str]:
     """A run in miniature: recover, then window by window, a checkpoint every second one."""
-    checkpoint, damaged = disk.load(folder)
+    checkpoint, damaged = checkpoints.load(folder)
     if checkpoint is None:
-        disk.clear(folder)
+        checkpoints.clear(folder)
     else:
-        disk.rewind(folder, checkpoint)
+        checkpoints.rewind(folder, checkpoint)
         assert checkpoint.state.read_bytes() == state(checkpoint.clock)
     for window in range(checkpoint.clock + 1 if checkpoint else 1, until + 1):
         for name, content in rows(window).items():
@@ -60,7 +60,7 @@ def save(folder, window: int, tables) -> None:
         file.write(state(window)[:100])
         file.write(state(window)[100:])
 
-    disk.save(folder, window, write, {"made": "here"}, tables)
+    checkpoints.save(folder, window, write, {"made": "here"}, tables)
 
 
 def everything(folder) -> dict[str, bytes]:
@@ -101,8 +101,8 @@ def crash_at(monkeypatch, countdown: int) -> None:
 
         return call
 
-    monkeypatch.setattr(disk, "_write", write)
-    monkeypatch.setattr(disk, "_stream", stream)
+    monkeypatch.setattr(disk, "write", write)
+    monkeypatch.setattr(disk, "stream", stream)
     monkeypatch.setattr(disk, "sync_folder", dying(disk.sync_folder))
     monkeypatch.setattr(os, "replace", dying(os.replace))
     monkeypatch.setattr(os, "unlink", dying(os.unlink))
@@ -147,10 +147,10 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(tmp_path, name
     else:
         content[len(content) // 2] ^= 1
         path.write_bytes(content if damage == "flipped" else content[: len(content) // 2])
-    checkpoint, damaged = disk.load(tmp_path)
+    checkpoint, damaged = checkpoints.load(tmp_path)
     assert checkpoint is not None and checkpoint.clock == 2
     assert len(damaged) == 1 and "000000004" in damaged[0]
-    assert disk.newest(tmp_path).clock == 2
+    assert checkpoints.newest(tmp_path).clock == 2
 
 
 def test_every_bit_of_the_description_is_guarded(tmp_path):
@@ -161,8 +161,8 @@ def test_every_bit_of_the_description_is_guarded(tmp_path):
     for i in range(0, len(content), 7):
         (place / "about.json").write_bytes(content[:i] + bytes([content[i] ^ 4]) + content[i + 1 :])
         try:
-            disk._verified(place)
-        except disk.DamagedError:
+            checkpoints._verified(place)
+        except checkpoints.DamagedError:
             noticed += 1
         else:
             assert json.loads((place / "about.json").read_bytes()) == json.loads(content)
@@ -178,7 +178,7 @@ def test_a_table_that_is_not_the_one_it_was_is_noticed(tmp_path, name, until):
         assert name in ("maps.raw", "maps.npz")
         return
     path.write_bytes(bytes([path.read_bytes()[0] ^ 1]) + path.read_bytes()[1:])
-    checkpoint, damaged = disk.load(tmp_path)
+    checkpoint, damaged = checkpoints.load(tmp_path)
     assert name in damaged[0]
     # The first checkpoint is from before the first replay.
     assert checkpoint is None or (name, checkpoint.clock) == ("replays.jsonl", 2)
@@ -188,10 +188,10 @@ def test_a_table_the_checkpoint_saw_nothing_of_begins_again(tmp_path):
     """Cut to no bytes, it would never get its header."""
     run(tmp_path, until=2)
     disk.append(tmp_path / "replays.jsonl", b"later")
-    assert disk.newest(tmp_path).about["tables"]["replays.jsonl"][0] == 0
-    disk.rewind(tmp_path, disk.newest(tmp_path))
+    assert checkpoints.newest(tmp_path).about["tables"]["replays.jsonl"][0] == 0
+    checkpoints.rewind(tmp_path, checkpoints.newest(tmp_path))
     assert not (tmp_path / "replays.jsonl").exists()
-    disk.rewind(tmp_path, disk.newest(tmp_path))
+    checkpoints.rewind(tmp_path, checkpoints.newest(tmp_path))
 
 
 def test_a_checkpoint_that_finds_no_space_leaves_nothing_behind(tmp_path):
@@ -203,7 +203,7 @@ def test_a_checkpoint_that_finds_no_space_leaves_nothing_behind(tmp_path):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with pytest.raises(OSError, match="No space"):
-        disk.save(tmp_path, 5, write, {})
+        checkpoints.save(tmp_path, 5, write, {})
     assert everything(tmp_path) == wanted
 
 
@@ -211,9 +211,9 @@ def test_rewinding_cuts_what_came_later(tmp_path):
     run(tmp_path)
     wanted = everything(tmp_path)
     disk.append(tmp_path / "episodes.csv", b"0,7,700\n0,8")
-    checkpoint, _ = disk.load(tmp_path)
+    checkpoint, _ = checkpoints.load(tmp_path)
     assert checkpoint is not None
-    disk.rewind(tmp_path, checkpoint)
+    checkpoints.rewind(tmp_path, checkpoint)
     assert everything(tmp_path) == wanted
 
 

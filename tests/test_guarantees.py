@@ -7,20 +7,22 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from primax import config_json, critics, runs
+from primax.agent import critics
 from primax.cli import main
 from primax.cli import verify as command
 from primax.cli.common import start_jax
-from primax.guarantees import checks
-from primax.guarantees.audit import AUDITS
-from primax.guarantees.bounds import bounds
-from primax.guarantees.judge import breaches
-from primax.guarantees.lab import LABS, run_lab
-from primax.guarantees.row import ABSENT, FAILS, HOLDS, PREMISE
-from primax.guarantees.worldtable import enumerate_world
-from primax.methods import configure, paper
+from primax.presets import configure, paper
 from primax.rewards.prime import Prime, gate, intrinsic
 from primax.rewards.prime.novelty import Where
+from primax.runs import config_json
+from primax.runs.tables import csv_rows, read_table
+from primax.verify import checks
+from primax.verify.audit import AUDITS
+from primax.verify.bounds import bounds
+from primax.verify.lab import LABS, run_lab
+from primax.verify.row import ABSENT, FAILS, HOLDS, PREMISE
+from primax.verify.windows import breaches
+from primax.verify.worldtable import enumerate_world
 from primax.worlds import make_world
 
 
@@ -163,7 +165,7 @@ def folder(labs, tmp_path):
         for name, value in changes.items():
             doctored[name][3] = value
         doctored["seed"], doctored["step"] = table["seed"], table["step"]
-        (tmp_path / "run" / "windows.csv").write_bytes(runs.csv_rows(doctored, True))
+        (tmp_path / "run" / "windows.csv").write_bytes(csv_rows(doctored, True))
         return tmp_path / "run"
 
     return put
@@ -212,9 +214,9 @@ def test_a_premise_is_neither_pass_nor_failure(capsys, folder, tmp_path):
 
 def test_the_first_window_has_no_jump(capsys, folder):
     path = folder() / "windows.csv"
-    table = runs.read_table(path)
+    table = read_table(path)
     table["reward_jump"][[0, 2]] = np.nan
-    path.write_bytes(runs.csv_rows(table, True))
+    path.write_bytes(csv_rows(table, True))
     assert verify(capsys, "--run", path.parent)[0] == 0
 
 
@@ -234,6 +236,9 @@ def test_a_damaged_folder_is_refused_in_one_line(capsys, folder, tmp_path):
     table, config = run / "windows.csv", run / "config.json"
     whole = table.read_bytes()
     table.write_bytes(whole[:-20])
+    status, text = verify(capsys, "--run", run)  # its last row is still being written
+    assert status == 0 and "2 windows of prime" in text
+    (run / "manifest.json").write_text('{"finished": "now", "steps": 2000}')
     assert "is not the table a run writes" in refused(capsys, "--run", run)
     table.write_bytes(whole.replace(b"zeta_abs_max", b"zeta"))
     assert "has no column zeta_abs_max" in refused(capsys, "--run", run)

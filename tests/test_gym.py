@@ -16,9 +16,9 @@ from gymnasium.utils.env_checker import check_env, data_equivalence
 from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers import RecordVideo, RenderCollection
 
-import primax.gym as adapter
+import primax.adapters.gymnasium as adapter
 from primax.errors import InputError
-from primax.worlds import render
+from primax.worlds.drawing import render
 
 PAGE = Path(__file__).parents[1] / "docs" / "gymnasium.md"
 N, S, E, W, STAY = range(5)
@@ -90,7 +90,7 @@ print(sorted(name for name in gymnasium.registry if name.startswith("primax/")))
     env["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
     done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=120)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == str(sorted(adapter.IDS))
+    assert done.stdout.strip() == str(sorted(adapter.ids()))
 
 
 def test_a_spec_survives_json():
@@ -103,7 +103,9 @@ def test_a_spec_survives_json():
 # --- one environment ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("env_id", "options"), [*((env_id, {}) for env_id in adapter.IDS), *SHORT])
+@pytest.mark.parametrize(
+    ("env_id", "options"), [*((env_id, {}) for env_id in adapter.ids()), *SHORT]
+)
 def test_check_env_has_nothing_to_say(env_id, options):
     check_env(gymnasium.make(env_id, **options).unwrapped)
 

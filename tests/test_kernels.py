@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from primax import kernels, nets
-from primax.config import NetConfig
+from primax.config.schema import NetConfig
+from primax.nn import kernels, nets
 
 ROWS, COLS, PLANES = 4, 6, 3
 SMALL = NetConfig(8, 16, 16)
@@ -35,7 +35,7 @@ def by_kernels(net: nets.Trunk, planes, dtype="float32"):
 
 
 def plain(net: nets.Trunk, planes):
-    return replace(net, config=replace(net.config, kernels=False))(nets.see(planes))
+    return replace(net, config=replace(net.config, kernels=False))(nets.patches(planes))
 
 
 def assert_close(found, wanted, **how):
@@ -109,7 +109,7 @@ def test_what_the_kernels_take(rows, cols, widths, is_taken):
 def test_a_trunk_takes_the_plain_way_where_it_must(monkeypatch):
     """Off a GPU, at the highest precision, on shapes that do not fit, and when told to."""
     net, planes, _ = case(16)
-    patches = nets.see(planes)
+    patches = nets.patches(planes)
     assert net._fits(patches) == ON_GPU
     monkeypatch.setattr(kernels, "works", lambda *sizes: True)
     assert net._fits(patches)

@@ -8,13 +8,17 @@ import numpy as np
 import pytest
 from probes import Both, Chosen, Constant, Delayed, Ends, ProbeConfig, Seen
 
-from primax import critics, nets
+from primax.agent import critics
+from primax.agent.learner import Learner, make_learner
+from primax.agent.training import compile_program
 from primax.api import train
-from primax.config import Config, CriticsConfig, ExploreConfig, NetConfig
-from primax.learner import Learner
-from primax.methods import build, configure, spec
+from primax.config.schema import Config, CriticsConfig, ExploreConfig, NetConfig
+from primax.methods import build, spec
+from primax.nn import nets
+from primax.presets import configure
 from primax.rewards.task import NoOptions, Task
-from primax.training import compile_program, measures, run
+from primax.runs.loop import Result, in_memory
+from primax.runs.measures import score_measures, scores_by_seed
 from primax.worlds import make_world
 from primax.worlds.exact import expected_score
 
@@ -24,7 +28,7 @@ GAMMA = 0.5
 def learnt(probe, steps: int = 6_000, **changes) -> np.ndarray:
     """Action values [observation, action] after training, averaged over two heads."""
     state, _ = trained(probe, steps, **changes)
-    seen = nets.see(jnp.eye(3, dtype=jnp.uint8).reshape(3, 1, 1, 3))
+    seen = nets.patches(jnp.eye(3, dtype=jnp.uint8).reshape(3, 1, 1, 3))
     return np.asarray(critics.values(state.critics.online, seen).mean(axis=0))
 
 
@@ -102,6 +106,10 @@ def test_the_soft_bound_holds_values_down():
     assert learnt(Constant, q_max=0.2, q_penalty=100.0)[0].max() < 0.3
 
 
+def run(config: Config, seeds: tuple[int, ...]) -> Result:
+    return in_memory(compile_program(make_learner(config), seeds))
+
+
 def smoke(**settings) -> Config:
     return configure("task", "butterflies", "smoke", {k: str(v) for k, v in settings.items()})
 
@@ -144,7 +152,7 @@ def test_a_seeds_stream_does_not_depend_on_the_seeds_beside_it():
 def test_updates_and_syncs_happen_at_the_stated_steps():
     config = smoke(window=100, warmup=200, steps=800, **{"critics.sync_every": 300})
     learner_states = []
-    program = compile_program(config, (0,))
+    program = compile_program(make_learner(config), (0,))
     state = program.init(jax.random.key(0), jnp.arange(1))
     state, _ = program.warm_up(state, jnp.int32(0))
     for clock in range(200, 800, 100):
@@ -194,7 +202,7 @@ def test_measures_by_hand():
         "episode": np.array([3, 2, 1, 0, 0, 1, 2, 3]),
         "score": scores,
     }
-    result = measures(table, num_seeds=2, window=2)
-    assert result.average.tolist() == [1.5, 3.5]
-    assert result.peak.tolist() == [2.5, 5.0]
-    assert result.last.tolist() == [0.5, 5.0]
+    result = score_measures(scores_by_seed(table, num_seeds=2), length=2)
+    assert result["average"].tolist() == [1.5, 3.5]
+    assert result["peak"].tolist() == [2.5, 5.0]
+    assert result["last"].tolist() == [0.5, 5.0]

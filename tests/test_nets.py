@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from primax import nets
-from primax.config import NetConfig
+from primax.config.schema import NetConfig
+from primax.nn import nets
 
 
 def convolve(layer: nets.Linear, x: jax.Array) -> jax.Array:
@@ -46,11 +46,11 @@ def test_trunk_is_the_papers():
     hidden = jax.nn.relu(convolve(net.trunk.first, jnp.moveaxis(x, 1, -1)))
     hidden = jax.nn.relu(convolve(net.trunk.second, hidden)).reshape(7, -1)
     embedding = hidden @ net.trunk.embed.weight + net.trunk.embed.bias[None]
-    np.testing.assert_allclose(net.trunk(nets.see(x)), embedding, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(net.trunk(nets.patches(x)), embedding, rtol=1e-4, atol=1e-5)
     relu = nets.Trunk(
         net.trunk.first, net.trunk.second, net.trunk.embed, NetConfig(activation="relu")
     )
-    np.testing.assert_allclose(relu(nets.see(x)), jax.nn.relu(embedding), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(relu(nets.patches(x)), jax.nn.relu(embedding), rtol=1e-4, atol=1e-5)
     assert (embedding < 0).any()
 
 
@@ -95,7 +95,7 @@ def test_bfloat16_is_close_and_keeps_float32_outside():
         ),
         net.head,
     )
-    x = nets.see(jax.random.bernoulli(jax.random.key(1), 0.3, (64, *planes)))
+    x = nets.patches(jax.random.bernoulli(jax.random.key(1), 0.3, (64, *planes)))
     full, low = net(x), half(x)
     assert low.dtype == jnp.float32
     error = float(jnp.linalg.norm(low - full) / jnp.linalg.norm(full))

@@ -15,15 +15,17 @@ import pytest
 from test_paper_case import write_run
 from test_paper_reproduce import own_cache, primax, refused  # noqa: F401
 
-from primax.config_json import as_json
 from primax.errors import InputError
-from primax.paper import judge, reproduce
-from primax.paper.evidence import BROKEN, LEFT_OUT, Runs
+from primax.paper import reproduce
+from primax.paper.evidence import LEFT_OUT, Runs
 from primax.paper.experiments import CELLS
-from primax.paper.folders import NOT_RUN
-from primax.paper.numbers import comparisons
-from primax.paper.tables import table1
-from primax.paper.write import caveat, states
+from primax.paper.pages.write import caveat, states
+from primax.paper.scorecard import rule
+from primax.paper.scorecard.numbers import comparisons
+from primax.paper.tables.results import table1
+from primax.runs.config_json import as_json
+from primax.runs.proceed import reopen
+from primax.runs.read import BROKEN, NOT_RUN, Run, Unusable
 
 CELL = CELLS["task_maze"]
 
@@ -104,10 +106,10 @@ DAMAGE = {
         lambda f: ((f / "windows.csv").unlink(), (f / "windows.csv").mkdir()),
         "Is a directory",
     ),
-    "half a config": (text("config.json", b"{"), "config.json cannot be read"),
-    "a list for a manifest": (text("manifest.json", b"[1]"), "is not what a run writes"),
-    "words for steps": (told("manifest.json", lambda c: c.update(steps="many")), "are none"),
-    "no world": (told("config.json", lambda c: c.pop("world")), "does not say 'world'"),
+    "half a config": (text("config.json", b"{"), "config.json is damaged"),
+    "a list for a manifest": (text("manifest.json", b"[1]"), "manifest.json is damaged"),
+    "words for steps": (told("manifest.json", lambda c: c.update(steps="many")), "how many steps"),
+    "no world": (told("config.json", lambda c: c.pop("world")), "names no method, world"),
     "no horizon": (told("config.json", lambda c: c["world"].pop("horizon")), "world.horizon"),
     "no map": (told("config.json", lambda c: c["world"].update(layout="?")), "cannot be built"),
     "words for a number": (told("config.json", lambda c: c["critics"].update(gamma="x")), "gamma"),
@@ -121,7 +123,7 @@ def test_a_broken_folder_is_named_and_marked(tmp_path, damage, said):
     damage(made(tmp_path, "task_maze"))
     made(tmp_path, "rnd_maze")
     runs = Runs.under(tmp_path)
-    assert runs.run("task", "maze") == BROKEN and said in runs.broken["task_maze"]
+    assert runs.run("task", "maze").why == BROKEN and said in runs.broken["task_maze"]
     assert str(tmp_path / "task_maze") in runs.broken["task_maze"]
     (row,) = (row for row in states(runs).rows if row[0] == "task_maze")
     assert row[1].startswith("broken: task_maze") and str(tmp_path) not in row[1]
@@ -144,7 +146,7 @@ def test_a_broken_folder_is_named_and_marked(tmp_path, damage, said):
 def test_a_run_of_another_cell_is_not_taken_for_this_one(tmp_path, name, holds, said):
     made(tmp_path, name, holds)
     runs, cell = Runs.under(tmp_path), CELLS[name]
-    assert runs.run(cell.variant.name, cell.world) == BROKEN and said in runs.broken[name]
+    assert runs.of(cell).why == BROKEN and said in runs.broken[name]
 
 
 @pytest.mark.parametrize("scale", ["smoke", "quick", "paper"])
@@ -155,7 +157,7 @@ def test_every_cells_own_settings_pass_at_every_scale(tmp_path, scale):
         own = as_json(cell.config(scale), (0, 1))
         (folder / "config.json").write_text(json.dumps(own))
     runs = Runs.under(tmp_path)
-    assert [n for n, c in CELLS.items() if runs.run(c.variant.name, c.world) == BROKEN] == []
+    assert runs.broken == {} and set(runs.usable) == set(CELLS)
 
 
 def test_settings_an_old_run_does_not_give_are_named_and_it_does_not_go_on(tmp_path):
@@ -165,7 +167,7 @@ def test_settings_an_old_run_does_not_give_are_named_and_it_does_not_go_on(tmp_p
     assert row[3] == "net.kernels"
     told("manifest.json", lambda c: c.pop("finished"))(folder)
     with pytest.raises(InputError, match=r"does not say net\.kernels"):
-        reproduce.runs.proceed(folder, print, print)
+        reproduce.proceed(reopen(folder))
 
 
 def test_a_corrected_p_value_waits_for_its_whole_family(tmp_path):
@@ -174,8 +176,8 @@ def test_a_corrected_p_value_waits_for_its_whole_family(tmp_path):
         made(tmp_path, name)
     found = {n.id: n.verdict for n in comparisons(Runs.under(tmp_path))}
     ours = "prime-prime_k1.maze.peak"
-    assert found[f"holm_wilcoxon.{ours}"] == found[f"holm_mann_whitney.{ours}"] == judge.NOT_RUN
-    assert found[f"delta.{ours}"] != judge.NOT_RUN != found[f"interval.{ours}"]
+    assert found[f"holm_wilcoxon.{ours}"] == found[f"holm_mann_whitney.{ours}"] == rule.NOT_RUN
+    assert found[f"delta.{ours}"] != rule.NOT_RUN != found[f"interval.{ours}"]
 
 
 def test_worlds_that_differ_are_named(tmp_path):
@@ -189,23 +191,25 @@ def test_worlds_that_differ_are_named(tmp_path):
 def test_what_a_scale_goes_without_is_not_missing(tmp_path):
     made(tmp_path, "moss_maze")
     runs = Runs.under(tmp_path, "quick")
-    assert runs.run("moss", "butterflies") == LEFT_OUT and runs.run("task", "maze") == NOT_RUN
-    assert not isinstance(runs.run("moss", "maze"), str), "what is there is shown all the same"
+    assert runs.run("moss", "butterflies").why == LEFT_OUT
+    assert runs.run("task", "maze") == Unusable(NOT_RUN)
+    assert isinstance(runs.run("moss", "maze"), Run), "what is there is shown all the same"
     assert any("--only" in note for note in states(runs).notes)
-    assert Runs.under(tmp_path, "smoke").run("moss", "butterflies") == NOT_RUN
+    assert Runs.under(tmp_path, "smoke").run("moss", "butterflies").why == NOT_RUN
 
 
 def test_an_empty_folder_and_none_are_not_run(tmp_path):
     (tmp_path / "task_maze").mkdir()
     runs = Runs.under(tmp_path)
-    assert runs.run("task", "maze") == runs.run("rnd", "maze") == NOT_RUN and not runs.broken
+    assert runs.run("task", "maze") == runs.run("rnd", "maze") == Unusable(NOT_RUN)
+    assert not runs.broken
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_a_folder_that_may_not_be_read_is_named(tmp_path):
     folder = made(tmp_path, "task_maze")
     folder.chmod(0)
-    assert Runs.under(tmp_path).run("task", "maze") == BROKEN
+    assert Runs.under(tmp_path).run("task", "maze").why == BROKEN
     folder.chmod(0o700)
 
 
@@ -215,7 +219,7 @@ def test_a_folder_that_may_not_be_read_is_named(tmp_path):
 def test_the_rest_is_run_and_shown_and_the_status_tells(capsys, tmp_path, monkeypatch):
     """One folder broken, one of another configuration, one to run; no learning here."""
     run: list[str] = []
-    monkeypatch.setattr(reproduce.runs, "proceed", lambda folder, *_, **__: run.append(folder.name))
+    monkeypatch.setattr(reproduce, "proceed", lambda job, *_: run.append(job.folder.name))
     monkeypatch.setattr("primax.cli.reproduce.write_all", lambda runs, out, say: say("pages"))
     text("config.json", b"{")(made(tmp_path / "runs", "task_maze"))
     (made(tmp_path / "runs", "rnd_maze") / "manifest.json").unlink()

@@ -10,14 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from primax.config_json import as_json
 from primax.errors import InputError
-from primax.methods import configure
 from primax.paper import references
 from primax.paper.experiments import CELLS, Cell
-from primax.paper.folders import RunFolder, open_run
-from primax.paper.measures import measure, rolling
-from primax.tables import csv_rows
+from primax.presets import configure
+from primax.runs.config_json import as_json
+from primax.runs.measures import measure, rolling
+from primax.runs.read import Run, Unusable, find_run
+from primax.runs.tables import csv_rows
 from primax.worlds.tally import Outcome
 
 HORIZON = 100
@@ -120,9 +120,10 @@ def write_all_cells(home: Path, episodes: int = 200, seeds: int = 3) -> Path:
     return home
 
 
-def opened(folder: Path) -> RunFolder:
-    run = open_run(folder)
-    assert isinstance(run, RunFolder)
+def opened(folder: Path) -> Run:
+    run = find_run(folder)
+    if isinstance(run, Unusable):
+        raise InputError(run.reason)
     return run
 
 
@@ -166,7 +167,7 @@ def without_simulation() -> Iterator[None]:
 TASK = CELLS["task_butterflies"]
 
 
-def small_run(tmp_path: Path) -> RunFolder:
+def small_run(tmp_path: Path) -> Run:
     """Two seeds, 100 episodes, 20 windows of known content."""
     scores = np.zeros((2, 100))
     scores[0, 40:60], scores[1, 90:] = 2.0, 4.0
@@ -227,20 +228,20 @@ def test_gzipped_tables_are_the_same(tmp_path):
 
 
 def test_a_folder_says_in_a_word_why_it_has_no_run(tmp_path):
-    assert open_run(tmp_path / "nowhere") == "not run"
+    assert find_run(tmp_path / "nowhere") == Unusable("not run")
     folder = write_run(tmp_path / "run", TASK, np.zeros((2, 40)))
     (folder / "manifest.json").write_text('{"steps": 4000}')
-    assert open_run(folder) == "unfinished"
+    assert find_run(folder) == Unusable("unfinished")
     (folder / "manifest.json").unlink()
-    assert open_run(folder) == "unfinished"
+    assert find_run(folder) == Unusable("unfinished")
 
 
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("config.json", "{", "cannot be read"),
-        ("config.json", "[]", "is not what a run writes"),
-        ("config.json", '{"seeds": []}', "is not a run's folder"),
+        ("config.json", "{", "is damaged"),
+        ("config.json", "[]", "it holds no fields"),
+        ("config.json", '{"seeds": []}', "names no method, world or seeds"),
         ("episodes.csv", "seed,step,score\n0,100,1\n0,200", "is not the table a run writes"),
         ("episodes.csv", "seed,step,score\n0,100,x\n", "is not the table a run writes"),
         ("episodes.csv", "seed,score\n0,1\n", "it has no column step"),

@@ -6,12 +6,13 @@ import jax
 import jax.numpy as jnp
 import pytest
 
+from primax.agent.learner import Learner
+from primax.config.fields import flatten
 from primax.errors import InputError
-from primax.learner import Learner
-from primax.methods import METHODS, PRESETS, build
-from primax.paper import tables
+from primax.methods import METHODS, build
 from primax.paper.experiments import ARTEFACTS, CELLS, SCALES, VARIANTS, WORLDS, Cell, select
-from primax.settings import flatten
+from primax.paper.tables import results
+from primax.presets import PRESETS
 
 ALL = [(cell, scale) for cell in CELLS.values() for scale in SCALES]
 
@@ -61,7 +62,7 @@ def test_programs_are_told_apart_by_what_shapes_them():
 
 def test_the_papers_cells_are_all_there():
     theirs = {v.name for v in VARIANTS.values() if v.is_papers}
-    assert theirs == {"prime", "prime_k1", "prime_no_gate", *tables.MAIN}
+    assert theirs == {"prime", "prime_k1", "prime_no_gate", *results.MAIN}
     assert all(VARIANTS[name].seeds == 15 for name in theirs)
     assert len(CELLS) == 2 * len(VARIANTS)
     assert {feed for v in VARIANTS.values() for feed in v.feeds} <= set(ARTEFACTS)

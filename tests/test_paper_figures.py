@@ -9,12 +9,14 @@ from matplotlib.figure import Figure
 from test_paper_case import plausible, without_simulation, write_all_cells, write_run
 
 from primax.errors import InputError
-from primax.paper import figures, references
-from primax.paper.drawing import curve, matplotlib, not_drawn
+from primax.output.figure import matplotlib
+from primax.paper import references
 from primax.paper.evidence import Runs
 from primax.paper.experiments import CELLS
-from primax.paper.figures import FIGURES
-from primax.paper.write import CAPTIONS, TABLES, write_all
+from primax.paper.figures import figures
+from primax.paper.figures.drawing import curve, not_drawn
+from primax.paper.figures.figures import FIGURES
+from primax.paper.pages.write import CAPTIONS, TABLES, write_all
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +142,7 @@ def test_maze_is_cropped_only_where_it_is_longer(tmp_path, monkeypatch):
 
 def test_without_matplotlib_one_line_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(InputError, match=r"pip install 'primax\[report\]'"):
+    with pytest.raises(InputError, match=r"pip install 'primax-rl\[report\]'"):
         matplotlib()
 
 

@@ -81,7 +81,7 @@ import sys
 from functools import partial
 from primax.cli import main
 from primax.paper import reproduce
-reproduce.runs.proceed = partial(reproduce.runs.proceed, every_s=0.0)  # a checkpoint a window
+reproduce.proceed = partial(reproduce.proceed, every_s=0.0)  # a checkpoint a window
 main(sys.argv[1:])
 """
 
@@ -147,11 +147,11 @@ def side_by_side(tmp_path, monkeypatch):
     @contextmanager
     def watch(task):
         seen.append(task.cell.name)
-        yield reproduce.Worker(lambda said: None, lambda progress: None)
+        yield reproduce.Listener()
         seen.append(f"{task.cell.name} done")
 
     def run(proceed) -> list[str]:
-        monkeypatch.setattr(reproduce.runs, "proceed", proceed)
+        monkeypatch.setattr(reproduce, "proceed", proceed)
         reproduce.work_all(home, tasks, 2, watch, seen.append)
         return seen
 
@@ -170,8 +170,8 @@ def wait_for(is_so) -> None:
 def test_two_run_at_once_and_the_third_when_there_is_room(side_by_side):
     meet = threading.Barrier(2, timeout=10)
 
-    def proceed(folder, say, on_window, is_asked):
-        if folder.name != "smirl_maze":
+    def proceed(job, listener):
+        if job.folder.name != "smirl_maze":
             meet.wait()  # neither gets past here alone
 
     seen = side_by_side(proceed)
@@ -179,10 +179,10 @@ def test_two_run_at_once_and_the_third_when_there_is_room(side_by_side):
 
 
 def test_the_first_to_fail_stops_the_others_and_is_what_is_told(side_by_side):
-    def proceed(folder, say, on_window, is_asked):
-        if folder.name == "rnd_maze":
+    def proceed(job, listener):
+        if job.folder.name == "rnd_maze":
             raise RunError("the disk is full")
-        wait_for(is_asked)
+        wait_for(listener.is_asked)
         raise StoppedError("stopped at step 500")
 
     with pytest.raises(RunError, match="the disk is full"):
@@ -193,10 +193,10 @@ def test_the_first_to_fail_stops_the_others_and_is_what_is_told(side_by_side):
 def test_a_signal_does_not_hide_a_failure(side_by_side):
     """Before the signal or after it."""
 
-    def proceed(folder, say, on_window, is_asked):
-        if folder.name == "task_maze":
+    def proceed(job, listener):
+        if job.folder.name == "task_maze":
             os.kill(os.getpid(), signal.SIGTERM)
-        wait_for(is_asked)
+        wait_for(listener.is_asked)
         raise RunError("the disk is full")
 
     with pytest.raises(RunError, match="the disk is full"):
@@ -207,11 +207,11 @@ def test_a_second_interrupt_does_not_wait(side_by_side, monkeypatch, capsys):
     left = threading.Event()
     monkeypatch.setattr(os, "_exit", lambda status: left.set() if status == 130 else None)
 
-    def proceed(folder, say, on_window, is_asked):
-        if folder.name == "task_maze":
+    def proceed(job, listener):
+        if job.folder.name == "task_maze":
             for _ in range(2):
                 os.kill(os.getpid(), signal.SIGINT)
-                wait_for(is_asked)
+                wait_for(listener.is_asked)
         assert left.wait(10)
         raise StoppedError("stopped at step 500")
 
@@ -225,10 +225,10 @@ def test_a_signal_stops_all_at_the_end_of_their_windows(side_by_side, kind):
     def is_answered() -> bool:
         return any(said.startswith("stopping when") for said in side_by_side.seen)
 
-    def proceed(folder, say, on_window, is_asked):
-        if folder.name == "task_maze":
+    def proceed(job, listener):
+        if job.folder.name == "task_maze":
             os.kill(os.getpid(), kind)
-        wait_for(lambda: is_asked() and is_answered())
+        wait_for(lambda: listener.is_asked() and is_answered())
         raise StoppedError("stopped at step 500")
 
     with pytest.raises(RunError, match="the same command goes on"):
@@ -367,9 +367,8 @@ def test_the_work_is_one_config_and_its_seeds(tmp_path):
     assert [task.state for task in tasks] == ["to run", "to run"]
     assert CELL.seeds("smoke") == (0, 1) and VARIANTS["prime_window200"].seeds == 5
     write_run(home.folder(CELL), CELL, np.zeros((2, 40)))
-    worker = reproduce.Worker(lambda said: None, lambda progress: None)
     with pytest.raises(InputError, match="other settings"):
-        reproduce.work(home, CELL, worker, lambda: False)
+        reproduce.work(home, CELL, reproduce.Listener())
 
 
 @pytest.mark.slow

@@ -15,20 +15,21 @@ import pytest
 from report_case import full_run
 from test_paper_case import without_simulation
 
-from primax import npz
 from primax.cli import main
 from primax.errors import InputError
-from primax.guarantees.audit import AUDITS, audit, read_run
-from primax.guarantees.row import FAILS
-from primax.pack import packed, rounded
-from primax.paper import embed, references
+from primax.paper import references
 from primax.paper.evidence import Runs
 from primax.paper.experiments import CELLS
-from primax.paper.folders import RunFolder
+from primax.paper.pages import embed
+from primax.paper.pages.write import write_all
 from primax.paper.references import Reference
-from primax.paper.write import write_all
 from primax.report import make
-from primax.tables import read_table, read_whole
+from primax.runs import npz
+from primax.runs.pack import packed, rounded
+from primax.runs.read import Run, open_run
+from primax.runs.tables import read_table, read_whole
+from primax.verify.audit import AUDITS, audit
+from primax.verify.row import FAILS
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "results" / "paper"
@@ -75,7 +76,7 @@ def check_filled(home: Path, page: Path, blocks: embed.Blocks) -> None:
     assert made == text, f"{page.name}: primax reproduce --into"
 
 
-def check_run(run: RunFolder, name: str) -> None:
+def check_run(run: Run, name: str) -> None:
     """A cell has all its seeds, each its own, to the last episode."""
     cell = CELLS[name]
     config = cell.config("paper")
@@ -94,13 +95,13 @@ def check_whole(home: Path, runs: Runs) -> None:
     """Of every run there is; and all of them from one commit."""
     found = {name: runs.run(cell.variant.name, cell.world) for name, cell in CELLS.items()}
     assert not runs.broken and not runs.mixed()
-    there = {name: run for name, run in found.items() if isinstance(run, RunFolder)}
+    there = {name: run for name, run in found.items() if isinstance(run, Run)}
     assert {path.name for path in (home / "runs").iterdir()} == set(there)
     lives = set()
     for name, run in there.items():
         check_run(run, name)
-        assert runs.changes(CELLS[name].variant.name, CELLS[name].world) == []
-        assert runs.unsaid(CELLS[name].variant.name, CELLS[name].world) == []
+        assert runs.changes(CELLS[name]) == []
+        assert run.unsaid == ()
         lives.add((run.content["world"]["name"], run.episodes["distance"].tobytes()))
     assert len(lives) == len(there), "two cells have the same episodes"
     commits = {run.manifest["commit"] for run in there.values()}
@@ -193,7 +194,7 @@ def test_what_is_packed_reads_like_the_run(home):
     for name in MADE_UP:
         before, after = home.parent / "made" / name, home / "runs" / name
         runs = [Runs({name: path}).run(*name.rsplit("_", 1)) for path in (before, after)]
-        a, b = (run for run in runs if isinstance(run, RunFolder))
+        a, b = (run for run in runs if isinstance(run, Run))
         assert a.manifest == b.manifest and a.content == b.content
         for column, values in a.episodes.items():
             np.testing.assert_array_equal(values, b.episodes[column])
@@ -211,7 +212,8 @@ def test_what_is_packed_reads_like_the_run(home):
 def test_what_is_rounded_keeps_every_promise_it_kept(name, tmp_path):
     """On real runs: a tenth of the targets reach their bound to five digits."""
     folder = ROOT / "results" / "preliminary" / name
-    config, table = read_run(folder)
+    run = open_run(folder)
+    config, table = run.config, run.windows
     (tmp_path / "windows.csv").write_bytes(rounded(read_whole(folder / "windows.csv")))
     fewer = read_table(tmp_path / "windows.csv")
     by_seed = np.lexsort((fewer["step"], fewer["seed"]))
@@ -293,7 +295,7 @@ def test_packing_overwrites_nothing_and_names_what_it_leaves_out(home, tmp_path,
         assert main(command) == 0 and said in capsys.readouterr().out
     manifest = made / "task_maze" / "manifest.json"
     about = json.loads(manifest.read_text())
-    manifest.write_text(json.dumps(about | {"steps": 1}))
+    manifest.write_text(json.dumps(about | {"python": "3"}))
     assert main(command) == 2 and "holds another run" in capsys.readouterr().err
     about.pop("finished")
     manifest.write_text(json.dumps(about))
@@ -332,7 +334,7 @@ def test_a_run_that_is_not_whole_is_found(home, monkeypatch):
     with pytest.raises(AssertionError, match="prime_butterflies"):
         check_whole(home, Runs.under(home / "runs"))
     run = Runs.under(home / "runs").run("task", "maze")
-    assert isinstance(run, RunFolder)
+    assert isinstance(run, Run)
     cell = type(CELLS["task_maze"])
     monkeypatch.setattr(cell, "seeds", lambda *_: (0, 1, 2))
     monkeypatch.setattr(cell, "config", lambda *_: make_config(run))
@@ -345,8 +347,8 @@ def test_a_run_that_is_not_whole_is_found(home, monkeypatch):
         check_run(run, "task_maze")
 
 
-def make_config(run: RunFolder):
-    from primax.config_json import from_json
+def make_config(run: Run):
+    from primax.runs.config_json import from_json
 
     return from_json(run.content)[0]
 

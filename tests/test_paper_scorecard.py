@@ -5,32 +5,32 @@ import pytest
 from test_paper_case import opened, plausible, whole_scores, write_run
 
 from primax import stats
-from primax.paper import exact, judge, numbers, scalars, scorecard
-from primax.paper.claim_scores import Case
-from primax.paper.claims import CLAIMS, FAILS, HOLDS
-from primax.paper.comparisons import FAMILY
+from primax.paper.claims.claims import CLAIMS, FAILS, HOLDS
+from primax.paper.claims.scores import Case
 from primax.paper.evidence import Published, Runs
 from primax.paper.experiments import CELLS
 from primax.paper.published import published
-from primax.paper.scorecard import Number
+from primax.paper.scorecard import card, fixed, numbers, rule, scalars
+from primax.paper.scorecard.card import Number
+from primax.paper.tables.comparisons import FAMILY
 
 
 @pytest.mark.parametrize(
     ("difference", "band", "expected"),
     [
-        ((-0.1, 0.1), (-0.25, 0.25), judge.REPRODUCED),
-        ((-0.25, 0.25), (-0.25, 0.25), judge.REPRODUCED),  # the ends belong to it
-        ((0.05, 0.2), (-0.25, 0.25), judge.REPRODUCED),  # not zero, but near enough
-        ((0.1, 0.3), (-0.25, 0.25), judge.ABOVE),
-        ((-0.3, -0.1), (-0.25, 0.25), judge.BELOW),
-        ((-0.1, 0.3), (-0.25, 0.25), judge.UNDECIDED),
-        ((-9.0, 9.0), (-0.25, 0.25), judge.UNDECIDED),
-        ((np.nan, np.nan), (-0.25, 0.25), judge.UNDECIDED),
-        ((np.inf, np.inf), (-0.25, 0.25), judge.ABOVE),
+        ((-0.1, 0.1), (-0.25, 0.25), rule.REPRODUCED),
+        ((-0.25, 0.25), (-0.25, 0.25), rule.REPRODUCED),  # the ends belong to it
+        ((0.05, 0.2), (-0.25, 0.25), rule.REPRODUCED),  # not zero, but near enough
+        ((0.1, 0.3), (-0.25, 0.25), rule.ABOVE),
+        ((-0.3, -0.1), (-0.25, 0.25), rule.BELOW),
+        ((-0.1, 0.3), (-0.25, 0.25), rule.UNDECIDED),
+        ((-9.0, 9.0), (-0.25, 0.25), rule.UNDECIDED),
+        ((np.nan, np.nan), (-0.25, 0.25), rule.UNDECIDED),
+        ((np.inf, np.inf), (-0.25, 0.25), rule.ABOVE),
     ],
 )
 def test_the_rule_by_hand(difference, band, expected):
-    assert judge.verdict(difference, band) == expected
+    assert rule.verdict(difference, band) == expected
 
 
 @pytest.mark.parametrize(
@@ -44,26 +44,26 @@ def test_the_rule_by_hand(difference, band, expected):
     ],
 )
 def test_a_number_inside_the_margin_may_be_reliably_apart(difference, text, is_apart):
-    found = judge.against("1.00", difference, (-0.25, 0.25))
-    assert found == ("1.00", text, judge.REPRODUCED, is_apart)
+    found = rule.against("1.00", difference, (-0.25, 0.25))
+    assert found == ("1.00", text, rule.REPRODUCED, is_apart)
 
 
 def test_what_is_reproduced_and_yet_apart_is_counted():
     """Two of three; the one that is above, and is apart too, is another verdict."""
     near, off = ((0.1, 0.2), (-0.2, -0.1), (-0.1, 0.1)), ((0.3, 0.4),)
-    judged = [judge.against("1", difference, (-0.25, 0.25)) for difference in near + off]
+    judged = [rule.against("1", difference, (-0.25, 0.25)) for difference in near + off]
     found = [Number(str(i), "tab:x", "w", "1", *j) for i, j in enumerate(judged)]
-    found.append(Number("d", "tab:x", "w", "1", "1", "—", judge.REPRODUCED))
+    found.append(Number("d", "tab:x", "w", "1", "1", "—", rule.REPRODUCED))
     told = "4 reproduced (2 of them reliably apart, by less than the margin)"
-    assert scorecard.sheet(found).above[0] == f"Of 5 numbers: {told}, 1 above."
-    assert scorecard.sheet(found[2:]).above[0] == "Of 3 numbers: 2 reproduced, 1 above."
+    assert card.sheet(found).above[0] == f"Of 5 numbers: {told}, 1 above."
+    assert card.sheet(found[2:]).above[0] == "Of 3 numbers: 2 reproduced, 1 above."
 
 
 def test_a_value_without_spread_is_never_called_apart():
     """Printed as 6.0e-3 it may be 6.04e-3; and no zero has a sign."""
-    found = judge.against_value("1.1", np.full(5, 1.1), 1.0, (-0.25, 0.25))
-    assert found == ("1.1", "[+0.10, +0.10]", judge.REPRODUCED, False)
-    assert judge.against("1", (-1e-5, 0.1), (-1.0, 1.0)).interval == "[+0.00, +0.10]"
+    found = rule.against_value("1.1", np.full(5, 1.1), 1.0, (-0.25, 0.25))
+    assert found == ("1.1", "[+0.10, +0.10]", rule.REPRODUCED, False)
+    assert rule.against("1", (-1e-5, 0.1), (-1.0, 1.0)).interval == "[+0.00, +0.10]"
 
 
 def test_what_is_reproduced_is_counted_by_kind():
@@ -74,24 +74,24 @@ def test_what_is_reproduced_is_counted_by_kind():
         ("y_abs.x", "below"),
     )
     found = [Number(name, "tab:x", "w", "1", "1", "—", verdict) for name, verdict in words]
-    assert scorecard.sheet(found).above[1] == (
+    assert card.sheet(found).above[1] == (
         "Reproduced by kind: 1 of 2 means and IQMs of scores, 1 of 1 differences and effect sizes, "
         "0 of 1 others."
     )
 
 
 def test_a_factor_of_two_by_hand():
-    assert judge.factor_band(8.0) == (-4.0, 8.0)
-    assert judge.factor_band(-8.0) == (-8.0, 4.0)
-    for ours, expected in ((4.1, judge.REPRODUCED), (15.9, judge.REPRODUCED), (16.1, judge.ABOVE),
-                           (3.9, judge.BELOW)):  # fmt: skip
+    assert rule.factor_band(8.0) == (-4.0, 8.0)
+    assert rule.factor_band(-8.0) == (-8.0, 4.0)
+    for ours, expected in ((4.1, rule.REPRODUCED), (15.9, rule.REPRODUCED), (16.1, rule.ABOVE),
+                           (3.9, rule.BELOW)):  # fmt: skip
         values = np.full(5, ours)
-        assert judge.verdict(judge.from_value(values, 8.0), judge.factor_band(8.0)) == expected
+        assert rule.verdict(rule.from_value(values, 8.0), rule.factor_band(8.0)) == expected
 
 
 def test_a_spread_widens_the_interval():
     ours = np.array([1.0, 1.1, 0.9])
-    exact_ends, wide = judge.from_value(ours, 1.0), judge.from_spread(ours, 1.0, 1.0, 4)
+    exact_ends, wide = rule.from_value(ours, 1.0), rule.from_spread(ours, 1.0, 1.0, 4)
     assert wide[0] < exact_ends[0] < 0 < exact_ends[1] < wide[1]
     # std / sqrt(4) = 0.5 and 0.05 of ours: 1.96 times their root sum of squares.
     assert wide[1] - wide[0] == pytest.approx(2 * 1.96 * np.hypot(0.5, 0.047), rel=0.05)
@@ -128,7 +128,7 @@ def test_the_papers_own_seeds_are_reproduced(papers):
     """All but a few whose seeds differ so much that even they themselves could not be told."""
     found = [*numbers.means(papers), *numbers.iqms(papers), *numbers.comparisons(papers)]
     assert len(found) == 15 + 6 + 21 + 11 * 6
-    odd = {n.id: n.verdict for n in found if n.verdict != judge.REPRODUCED}
+    odd = {n.id: n.verdict for n in found if n.verdict != rule.REPRODUCED}
     wide = {
         "mean.task.butterflies.average",
         "mean.task.maze.peak",
@@ -136,12 +136,12 @@ def test_the_papers_own_seeds_are_reproduced(papers):
         "iqm.smirl.butterflies.peak",
         "delta.prime-prime_k1.maze.peak",
     }
-    assert set(odd) == wide and set(odd.values()) == {judge.UNDECIDED}
+    assert set(odd) == wide and set(odd.values()) == {rule.UNDECIDED}
 
 
 def test_a_number_without_a_run_says_which(tmp_path):
     found = list(numbers.means(Runs.under(tmp_path)))
-    assert {n.verdict for n in found} == {judge.NOT_RUN}
+    assert {n.verdict for n in found} == {rule.NOT_RUN}
     assert found[0].ours == "(smirl_butterflies: not run)"
 
 
@@ -158,15 +158,15 @@ def changed(tmp_path, shift: float) -> dict[str, Number]:
 
 def test_verdicts_follow_the_scores(tmp_path):
     high = changed(tmp_path / "high", 0.2)
-    assert high["mean.prime.maze.peak"].verdict == judge.ABOVE
+    assert high["mean.prime.maze.peak"].verdict == rule.ABOVE
     low = changed(tmp_path / "low", -0.9)
-    assert low["mean.prime.maze.peak"].verdict == judge.BELOW
+    assert low["mean.prime.maze.peak"].verdict == rule.BELOW
     # PRIME less SMIRL: the effect is gone, and every yes became a no.
     pair = "prime-smirl.maze.peak"
-    assert low[f"delta.{pair}"].verdict == judge.BELOW
-    assert low[f"d.{pair}"].verdict == judge.BELOW
-    assert low[f"interval.{pair}"].verdict == judge.DIFFERS
-    assert low[f"holm_wilcoxon.{pair}"].verdict == judge.NOT_RUN, "its family is not whole"
+    assert low[f"delta.{pair}"].verdict == rule.BELOW
+    assert low[f"d.{pair}"].verdict == rule.BELOW
+    assert low[f"interval.{pair}"].verdict == rule.DIFFERS
+    assert low[f"holm_wilcoxon.{pair}"].verdict == rule.NOT_RUN, "its family is not whole"
 
 
 def test_an_effect_in_the_other_direction_is_not_reproduced():
@@ -176,9 +176,9 @@ def test_an_effect_in_the_other_direction_is_not_reproduced():
     given = published()["comparisons"]["rows"][9]  # PRIME less gate off, BF peak: not resolved
     values = np.arange(15.0)
     row = stats.compare_all({"a": values, "b": values + 5}, [("a", "b")])[0]
-    verdicts = {name: judged()[2] for name, _, judged in numbers._effects(given, (row, 15), "")}
-    assert verdicts["interval"] == verdicts["holm_wilcoxon"] == judge.DIFFERS
-    assert verdicts["d"] == verdicts["PoI"] == judge.BELOW
+    verdicts = {name: judged()[2] for name, _, judged in numbers._effects(given, (row, 15), None)}
+    assert verdicts["interval"] == verdicts["holm_wilcoxon"] == rule.DIFFERS
+    assert verdicts["d"] == verdicts["PoI"] == rule.BELOW
 
 
 @pytest.fixture(scope="module")
@@ -196,46 +196,46 @@ def both(tmp_path_factory) -> Runs:
 def test_scalars_beside_the_papers(both):
     parts = (scalars.with_spread, scalars.magnitudes, scalars.ranges, scalars.open_points)
     found = {n.id: n for part in parts for n in part(both)}
-    assert found["count.butterflies.tail20"].verdict == judge.REPRODUCED
-    assert found["count.maze.tail20"].verdict == judge.ABOVE  # 6e-3 where the paper has 3e-4
-    assert found["aleatoric.maze.tail20"].verdict == judge.REPRODUCED
-    assert found["delta_pi.butterflies"].verdict == judge.REPRODUCED
-    assert found["y_abs.butterflies"].verdict == judge.REPRODUCED
-    assert found["y_abs.maze"].verdict == judge.ABOVE
-    assert found["gate_clamp.maze"].verdict == judge.UNDETERMINED
+    assert found["count.butterflies.tail20"].verdict == rule.REPRODUCED
+    assert found["count.maze.tail20"].verdict == rule.ABOVE  # 6e-3 where the paper has 3e-4
+    assert found["aleatoric.maze.tail20"].verdict == rule.REPRODUCED
+    assert found["delta_pi.butterflies"].verdict == rule.REPRODUCED
+    assert found["y_abs.butterflies"].verdict == rule.REPRODUCED
+    assert found["y_abs.maze"].verdict == rule.ABOVE
+    assert found["gate_clamp.maze"].verdict == rule.UNDETERMINED
     assert "0.67 of elements with data" in found["gate_clamp.maze"].ours
-    assert judge.NOT_RUN not in {n.verdict for n in found.values()}
+    assert rule.NOT_RUN not in {n.verdict for n in found.values()}
 
 
 def test_exact_numbers_and_counts(both):
-    found = {n.id: n for part in (exact.exact, exact.counts) for n in part(both)}
+    found = {n.id: n for part in (fixed.exact, fixed.counts) for n in part(both)}
     for name in ("random.catch", "random.maze", "position_only", "floor.wilcoxon", "ceiling", "log5",
                  "floor.mann_whitney", "settings.prime", "seeds.coverage"):  # fmt: skip
-        assert found[name].verdict == judge.REPRODUCED, found[name]
-    assert found["settings.baselines"].verdict == judge.NOT_RUN
-    assert found["seeds.smirl"].ours == "5 of 5" and found["seeds.smirl"].verdict == judge.ABOVE
+        assert found[name].verdict == rule.REPRODUCED, found[name]
+    assert found["settings.baselines"].verdict == rule.NOT_RUN
+    assert found["seeds.smirl"].ours == "5 of 5" and found["seeds.smirl"].verdict == rule.ABOVE
 
 
 def test_every_id_is_unique_and_every_remark_has_its_number(tmp_path):
     runs = Runs.under(tmp_path)
     parts = (numbers.means, numbers.iqms, numbers.comparisons, scalars.with_spread, scalars.ranges,
-             scalars.magnitudes, scalars.open_points, exact.exact, exact.counts)  # fmt: skip
+             scalars.magnitudes, scalars.open_points, fixed.exact, fixed.counts)  # fmt: skip
     found = [n for part in parts for n in part(runs)]
     ids = [n.id for n in found]
     assert len(set(ids)) == len(ids)
-    assert set(scorecard.remarks()) <= set(ids)
-    assert {n.verdict for n in found} <= set(judge.VERDICTS)
-    sheet = scorecard.sheet(found)
+    assert set(card.remarks()) <= set(ids)
+    assert {n.verdict for n in found} <= set(rule.VERDICTS)
+    sheet = card.sheet(found)
     assert len(sheet.rows) == len(found) and "not run" in sheet.above[0]
 
 
 def test_a_remark_stands_beside_its_number(monkeypatch):
-    monkeypatch.setattr(scorecard, "remarks", lambda: {"b": "why"})
+    monkeypatch.setattr(card, "remarks", lambda: {"b": "why"})
     rows = [
         Number(i, "tab:x", "w", "1", "2", "—", v)
-        for i, v in (("a", judge.ABOVE), ("b", judge.REPRODUCED))
+        for i, v in (("a", rule.ABOVE), ("b", rule.REPRODUCED))
     ]
-    assert [row[-1] for row in scorecard.sheet(rows).rows] == ["", "why"]
+    assert [row[-1] for row in card.sheet(rows).rows] == ["", "why"]
 
 
 # --- claims ------------------------------------------------------------------------------------
@@ -250,14 +250,14 @@ GIVEN = {  # on the paper's own per-seed values
 
 def test_what_the_paper_claims_of_its_seeds_holds_on_them(tmp_path):
     case = Case(Published(), Runs.under(tmp_path))
-    verdicts = {claim.id: claim.judge(case)[0] for claim in CLAIMS}
+    verdicts = {claim.id: claim.verdict(case)[0] for claim in CLAIMS}
     assert {name for name, verdict in verdicts.items() if verdict == HOLDS} == GIVEN
     assert set(verdicts.values()) == {HOLDS, "not given by seed"}
 
 
 def test_claims_can_fail_and_say_why(both):
     case = Case(both, both)
-    found = {claim.id: claim.judge(case) for claim in CLAIMS if claim.id != "close_pursuit"}
+    found = {claim.id: claim.verdict(case) for claim in CLAIMS if claim.id != "close_pursuit"}
     assert found["smirl_fails_maze"][0] == FAILS  # it reaches the goal in these runs
     assert found["mi_walker"][0] == FAILS
     assert found["coverage_contracts"] == (HOLDS, found["coverage_contracts"][1])
@@ -276,7 +276,7 @@ def test_one_configuration_sees_a_difference(both, tmp_path):
     assert opened(folder).settings["critics.gamma"] == 0.8
     runs = Runs.under(tmp_path)
     claim = next(claim for claim in CLAIMS if claim.id == "one_configuration")
-    assert claim.judge(Case(runs, runs)) == (FAILS, "differ: critics.gamma")
+    assert claim.verdict(Case(runs, runs)) == (FAILS, "differ: critics.gamma")
 
 
 def test_every_claim_says_when_it_holds():

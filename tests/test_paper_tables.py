@@ -9,14 +9,14 @@ import pytest
 from test_paper_case import plausible, whole_scores, write_run
 
 from primax import stats
-from primax.paper import beside, comparisons, tables
+from primax.output.sheet import Sheet, number
 from primax.paper.evidence import MissingError, Published, Runs, pair
 from primax.paper.experiments import CELLS, VARIANTS
+from primax.paper.pages.times import times_sheet
 from primax.paper.published import published
-from primax.paper.sheet import Sheet, number
-from primax.paper.times import times_sheet
+from primax.paper.tables import beside, comparisons, results
 
-FROM_SEEDS = (tables.table1, tables.table2, tables.table6, tables.table7, tables.table8)
+FROM_SEEDS = (results.table1, results.table2, results.table6, results.table7, results.table8)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def body(sheet: Sheet, skip: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
 
 
 def test_tables_1_and_2_are_the_papers_to_the_digit():
-    for make in (tables.table1, tables.table2):
+    for make in (results.table1, results.table2):
         for row in body(make(Published())):
             for ours, paper in zip(row[1::2], row[2::2], strict=True):
                 assert ours == paper or ours == "(not given by seed)", row
@@ -50,7 +50,7 @@ def test_tables_1_and_2_are_the_papers_to_the_digit():
 def test_table_6_is_the_papers_to_the_documented_rounding():
     """One IQM of 21 differs by 0.01 (catches are printed rounded), interval ends by 0.01."""
     differing = 0
-    for row in tables.table6(Published()).rows:
+    for row in results.table6(Published()).rows:
         for ours, paper in zip(row[1::2], row[2::2], strict=True):
             a, b = ([float(x) for x in re.findall(r"[\d.]+", text)] for text in (ours, paper))
             np.testing.assert_allclose(a, b, atol=0.0101)
@@ -59,7 +59,7 @@ def test_table_6_is_the_papers_to_the_documented_rounding():
 
 
 def test_table_5_is_the_papers_to_the_documented_rounding():
-    sheet = tables.table5(Published())
+    sheet = results.table5(Published())
     for row, given in zip(sheet.rows, published()["comparisons"]["rows"], strict=True):
         delta, interval, d, poi, p_w, p_u = row[1:7]
         assert float(delta) == pytest.approx(given["delta"], abs=0.0011)
@@ -78,7 +78,7 @@ def test_table_5_is_the_papers_to_the_documented_rounding():
 
 
 def test_table_8_is_the_papers_to_the_digit():
-    for row in tables.table8(Published()).rows:
+    for row in results.table8(Published()).rows:
         assert row[-1] == row[-2]
         given = published()["mutual_information"][row[0]]["values"]
         assert list(row[2:17]) == [f"{value:.3f}" for value in given]
@@ -93,7 +93,7 @@ def test_folders_with_the_papers_seeds_give_the_same_tables(papers, make):
 
 
 def test_the_eleven_comparisons_from_folders(papers):
-    assert tables.table5(papers).rows == tables.table5(Published()).rows
+    assert results.table5(papers).rows == results.table5(Published()).rows
 
 
 def test_the_completed_family_has_what_the_paper_leaves_out(papers):
@@ -104,7 +104,7 @@ def test_the_completed_family_has_what_the_paper_leaves_out(papers):
     assert rows["PRIME - RND, γ = 0.9 (Maze, peak)"][1] == "(rnd_gamma_maze: not run)"
     assert "9 of 24 comparisons are not there yet." in sheet.notes
     # Fifteen p values are corrected together: none is smaller than in the family of eleven.
-    alone = {row[0]: row for row in tables.table5(papers).rows}
+    alone = {row[0]: row for row in results.table5(papers).rows}
     for name, row in alone.items():
         ours, theirs = (float(r[5].strip("*<")) for r in (rows[name], row))
         assert ours >= theirs - 1e-9
@@ -167,7 +167,7 @@ def test_tables_without_any_run_say_so(tmp_path):
     runs = Runs.under(tmp_path)
     for make in (
         *FROM_SEEDS,
-        tables.table5,
+        results.table5,
         comparisons.completed,
         comparisons.rest,
         beside.table_c,
@@ -188,24 +188,24 @@ def test_a_setting_that_is_not_the_papers_shows(tmp_path):
     runs = Runs.under(tmp_path)
     wrong = [row for row in beside.table3(runs).rows if row[-1] == "NO"]
     assert [row[0] for row in wrong] == ["alpha_gate"]
-    assert "reward.gate_weight 0.7" in runs.changes("prime", "butterflies")
+    assert "reward.gate_weight 0.7" in runs.changes(CELLS["prime_butterflies"])
 
 
 def test_another_map_shows(tmp_path):
     cell = CELLS["task_maze"]
     folder = write_run(tmp_path / cell.name, cell, np.zeros((2, 2000)))
-    assert Runs.under(tmp_path).changes("task", "maze") == []
+    assert Runs.under(tmp_path).changes(CELLS["task_maze"]) == []
     content = json.loads((folder / "config.json").read_text())
     content["world"]["layout"] = "one_wide"
     (folder / "config.json").write_text(json.dumps(content))
-    assert Runs.under(tmp_path).changes("task", "maze") == ["world.layout one_wide"]
+    assert Runs.under(tmp_path).changes(CELLS["task_maze"]) == ["world.layout one_wide"]
 
 
 def test_an_unfinished_run_shows_as_such(papers, tmp_path):
     cell = CELLS["task_maze"]
     folder = write_run(tmp_path / cell.name, cell, np.zeros((2, 40)))
     (folder / "manifest.json").write_text("{}")
-    row = next(row for row in tables.table1(Runs.under(tmp_path)).rows if row[0] == "Ext-DQN")
+    row = next(row for row in results.table1(Runs.under(tmp_path)).rows if row[0] == "Ext-DQN")
     assert row[5] == "(unfinished)"
 
 

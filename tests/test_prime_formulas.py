@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from primax import nets
-from primax.config import NetConfig
+from primax.config.schema import NetConfig
+from primax.nn import nets
 from primax.rewards.prime import (
     PrimeConfig,
     counts,
@@ -70,7 +70,7 @@ def test_quantiles_are_bounded_with_the_prior_inside():
     """2 tanh(0.5 - 2 * 0.1) = 0.5826252; outputs go by action, then quantile."""
     net = silent(numbers(0.5, 100.0, -100.0, 0.0, 0.0, -0.5))
     prior = silent(numbers(-0.1, -1.0, 1.0, 0.25, 90.0, 0.1))
-    seen = nets.see(jnp.zeros((1, *PLANES), jnp.uint8))
+    seen = nets.patches(jnp.zeros((1, *PLANES), jnp.uint8))
     q = heads.quantiles(net, prior, seen, 2, NUMBERS)
     # 2 tanh(0.5) = 0.9242343.
     assert_close(q[0], [[0.5826252, 2.0, -2.0], [0.9242343, 2.0, -0.5826252]], rtol=1e-6)

@@ -24,7 +24,7 @@ from prime_case import (
     same_bits,
 )
 
-from primax.replay import Batch
+from primax.rewards.transition import Batch
 
 SIZE = 12
 """Rows of a minibatch."""

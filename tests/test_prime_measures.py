@@ -4,11 +4,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from primax import metrics
-from primax.config import NetConfig
-from primax.replay import Batch
-from primax.rewards.base import Recent, Spec
+from primax.agent import policy_metrics
+from primax.config.schema import NetConfig
+from primax.rewards.base import Spec
 from primax.rewards.prime import intrinsic, telemetry
+from primax.rewards.transition import Batch, Recent
 
 assert_close = np.testing.assert_allclose
 LOG2 = 0.6931472
@@ -21,43 +21,45 @@ def table(*rows: list[int]):
 def test_entropy_and_its_correction():
     """3 to 1: 0.5623351, and (2 - 1) / 8 more; one action has none; neither has nothing."""
     counts = table([3, 1, 0], [7, 0, 0], [0, 0, 0])
-    assert_close(metrics.entropy(counts, False), [0.5623351, 0, 0], rtol=1e-6)
-    assert_close(metrics.entropy(counts, True), [0.6873351, 0, 0], rtol=1e-6)
+    assert_close(policy_metrics.entropy(counts, False), [0.5623351, 0, 0], rtol=1e-6)
+    assert_close(policy_metrics.entropy(counts, True), [0.6873351, 0, 0], rtol=1e-6)
 
 
 def test_mutual_information_by_hand():
     """Two states that always tell the action: H(A) = log 2 + 1/40, and nothing is left over."""
     told = table([10, 0], [0, 10])
-    assert float(metrics.mutual_information(told)) == pytest.approx(LOG2 + 0.025, rel=1e-6)
+    assert float(policy_metrics.mutual_information(told)) == pytest.approx(LOG2 + 0.025, rel=1e-6)
     # Four rows are too few for a state to count; five are enough: 15 to 10 of 25, and 1/50.
     few, enough = table([10, 0], [0, 10], [4, 0]), table([10, 0], [0, 10], [5, 0])
-    assert float(metrics.mutual_information(few)) == pytest.approx(LOG2 + 0.025, rel=1e-6)
-    assert float(metrics.mutual_information(enough)) == pytest.approx(0.6730117 + 0.02, rel=1e-6)
+    assert float(policy_metrics.mutual_information(few)) == pytest.approx(LOG2 + 0.025, rel=1e-6)
+    assert float(policy_metrics.mutual_information(enough)) == pytest.approx(
+        0.6730117 + 0.02, rel=1e-6
+    )
     # log 2 + 1/24 less log 2 + 1/12 is below zero.
-    assert float(metrics.mutual_information(table([3, 3], [3, 3]))) == 0.0
+    assert float(policy_metrics.mutual_information(table([3, 3], [3, 3]))) == 0.0
     # H(1/3) + 1/48 of all 24 rows, less a quarter of H(1/6) + 1/12 and three of H(1/6) + 1/36.
-    mixed = float(metrics.mutual_information(table([1, 5], [15, 3])))
+    mixed = float(policy_metrics.mutual_information(table([1, 5], [15, 3])))
     assert mixed == pytest.approx(0.6573475 - 0.25 * 0.5338945 - 0.75 * 0.4783390, rel=1e-5)
-    assert float(metrics.mutual_information(table([0, 0], [0, 0]))) == 0.0
+    assert float(policy_metrics.mutual_information(table([0, 0], [0, 0]))) == 0.0
 
 
 def test_a_uniform_policy_has_no_mutual_information():
     """200 states of 25 rows, 5 actions: uncorrected it would be about 4 * 200 / 2 / 5000 = 0.08."""
     counts = np.random.default_rng(0).multinomial(25, [0.2] * 5, size=200)
-    assert float(metrics.mutual_information(jnp.asarray(counts, jnp.int32))) < 0.01
+    assert float(policy_metrics.mutual_information(jnp.asarray(counts, jnp.int32))) < 0.01
 
 
 def test_greedy_entropy_by_hand():
     """States of 4 and 12 rows count, those of 3 do not: 4/16 log 2, and 12/16 of 3 to 1."""
     counts = table([2, 2], [9, 3], [2, 1], [0, 0])
     wanted = 0.25 * LOG2 + 0.75 * 0.5623351
-    assert float(metrics.greedy_entropy(counts)) == pytest.approx(wanted, rel=1e-6)
-    assert float(metrics.greedy_entropy(table([3, 0], [1, 2]))) == 0.0
+    assert float(policy_metrics.greedy_entropy(counts)) == pytest.approx(wanted, rel=1e-6)
+    assert float(policy_metrics.greedy_entropy(table([3, 0], [1, 2]))) == 0.0
 
 
 def test_joint_counts_leave_out_what_is_not_valid():
     key, is_valid = jnp.array([0, 1, 1, 5, 5]), jnp.array([True, True, True, True, False])
-    counts = metrics.joint_counts(key, is_valid, num_keys=6, num_actions=2)
+    counts = policy_metrics.joint_counts(key, is_valid, num_keys=6, num_actions=2)
     assert counts.tolist() == [[1, 2], [0, 0], [0, 1]]
 
 

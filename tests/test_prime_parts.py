@@ -13,7 +13,8 @@ import pytest
 from tabular import ACTIONS, CELLS, GAMMA, NET, Bench, batch
 
 from primax.errors import InputError
-from primax.methods import METHODS, configure
+from primax.methods import METHODS
+from primax.presets import configure
 from primax.rewards.base import Spec
 from primax.rewards.prime import Prime, PrimeConfig, heads, intrinsic, window
 from primax.rewards.prime import reward as reward_file

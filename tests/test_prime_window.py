@@ -27,7 +27,7 @@ from prime_case import (
     truth,
 )
 
-from primax.rewards.base import Step
+from primax.rewards.transition import Step
 
 
 @pytest.mark.parametrize(("moments", "weights"), [BUCKET, *NEAREST])
@@ -49,9 +49,9 @@ def test_every_part_of_the_reward_is_the_oracles(moments, weights):
 def test_the_reference_and_the_probe_policy_of_the_snapshots_states():
     state, freezer = live(0), program(*BUCKET)[0].freezer
     nets = (state.constants, state.online, state.prior, state.inverse.encoder)
-    look = jax.jit(freezer.look)(*nets, jnp.asarray(lived().next_obs))
-    np.testing.assert_allclose(look.policy, truth(*BUCKET).policy, rtol=1e-4)
-    assert look.probe.tolist() == truth(*BUCKET).policy.argmax(axis=1).tolist()
+    readout = jax.jit(freezer.read_out)(*nets, jnp.asarray(lived().next_obs))
+    np.testing.assert_allclose(readout.policy, truth(*BUCKET).policy, rtol=1e-4)
+    assert readout.probe.tolist() == truth(*BUCKET).policy.argmax(axis=1).tolist()
     window = begun(*BUCKET)[0].window
     for probes, dim in ((window.phi_probes, 5), (window.psi_probes, 40)):
         assert probes.shape == (3, dim)

@@ -9,11 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from primax import records
 from primax.api import train
-from primax.config_json import read_config
-from primax.methods import build, configure
-from primax.tables import read_table
+from primax.methods import build
+from primax.presets import configure
+from primax.runs import records
+from primax.runs.read import open_run
+from primax.runs.tables import read_table
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +53,7 @@ def test_recorded_episodes_are_those_of_the_tables(folder):
     names = zip(table["seed"].astype(int), table["episode"].astype(int), strict=True)
     scores = dict(zip(names, table["score"], strict=True))
     lines = [json.loads(line) for line in (folder / "replays.jsonl").read_text().splitlines()]
-    config, seeds = read_config(folder)
+    config, seeds = open_run(folder).config, open_run(folder).given_seeds
     chosen = records.recorded(config)
     assert [(line["seed"], line["episode"]) for line in lines] == [
         (seed, episode) for episode in chosen.values() for seed in seeds

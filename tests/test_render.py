@@ -15,8 +15,9 @@ from PIL import Image, ImageSequence
 from rich.cells import cell_len
 from rich.console import Console
 
-from primax.worlds import WORLDS, glyphs, make_world, render
-from primax.worlds.render import Scene, ansi, rgb, show, text, write_gif
+from primax.worlds import WORLDS, make_world
+from primax.worlds.drawing import glyphs, render
+from primax.worlds.drawing.render import Scene, ansi, rgb, show, text, write_gif
 
 CHANNELS = ("agent", "butterfly", "wall", "caught_flash", "flag", "noise")
 FLOOR, BLUE, ORANGE = (glyphs.colour(c) for c in (glyphs.FLOOR, glyphs.BLUE, glyphs.ORANGE))

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from primax import replay
+from primax.agent import ring
 
 PLANES = (2, 3, 3)
 
@@ -16,12 +16,12 @@ def observation(number: int) -> np.ndarray:
     return np.array(bits, np.uint8).reshape(PLANES)
 
 
-def slot(number: int) -> replay.Slot:
-    return replay.Slot(replay.pack(jnp.asarray(observation(number))), jnp.int32(number))
+def slot(number: int) -> ring.Slot:
+    return ring.Slot(ring.pack(jnp.asarray(observation(number))), jnp.int32(number))
 
 
-def row(number: int) -> replay.Row:
-    return replay.Row(
+def row(number: int) -> ring.Row:
+    return ring.Row(
         jnp.uint8(number % 5),
         jnp.float32(number),
         jnp.int32(10 * number),
@@ -40,20 +40,20 @@ def filled(capacity: int, horizon: int, rounds: int, size: int):
 
     Observations are numbered over all episodes, each with one more than its rows.
     """
-    ring = replay.empty(capacity, horizon, slot(0), row(0))
+    stored = ring.empty(capacity, horizon, slot(0), row(0))
     everything = []
     for start in range(0, rounds * size, size):
         first = start + start // horizon
-        ring = replay.open_slot(ring, jnp.int32(start), slot(first))
+        stored = ring.open_slot(stored, jnp.int32(start), slot(first))
         rows = list(range(start, start + size))
-        ring = replay.write(
-            ring,
+        stored = ring.write(
+            stored,
             jnp.int32(start),
             stack([slot(first + 1 + i) for i in range(size)]),
             stack(map(row, rows)),
         )
         everything += [(first + i, n, first + 1 + i) for i, n in enumerate(rows)]
-    return ring, everything
+    return stored, everything
 
 
 @pytest.mark.parametrize(
@@ -61,12 +61,12 @@ def filled(capacity: int, horizon: int, rounds: int, size: int):
     [(12, 6, 1, 2), (12, 6, 5, 2), (12, 6, 11, 3), (40, 4, 33, 4)],
 )
 def test_reading_by_age_gives_what_was_written(capacity, horizon, rounds, size):
-    ring, everything = filled(capacity, horizon, rounds, size)
+    stored, everything = filled(capacity, horizon, rounds, size)
     written = len(everything)
-    readable = int(replay.open_rows(ring, jnp.int32(written)))
+    readable = int(ring.open_rows(stored, jnp.int32(written)))
     assert readable == min(written, capacity - 1)
     ages = np.arange(1, readable + 1)
-    batch = replay.read(ring, jnp.int32(written), jnp.asarray(ages), PLANES)
+    batch = ring.read(stored, jnp.int32(written), jnp.asarray(ages), PLANES)
     for i, age in enumerate(ages):
         before, number, after = everything[-age]
         np.testing.assert_array_equal(batch.obs[i], observation(before))
@@ -78,22 +78,22 @@ def test_reading_by_age_gives_what_was_written(capacity, horizon, rounds, size):
 
 
 def test_the_last_row_of_an_episode_sees_the_observation_before_the_reset():
-    ring, everything = filled(capacity=12, horizon=6, rounds=4, size=3)
-    batch = replay.read(ring, jnp.int32(12), jnp.array([7, 6]), PLANES)
+    stored, everything = filled(capacity=12, horizon=6, rounds=4, size=3)
+    batch = ring.read(stored, jnp.int32(12), jnp.array([7, 6]), PLANES)
     assert (int(batch.next_memo[0]), int(batch.memo[1])) == (6, 7)
     assert everything[5] == (5, 5, 6) and everything[6] == (7, 6, 8)
 
 
 def test_opening_a_slot_again_inside_an_episode_changes_nothing():
-    ring, _ = filled(capacity=12, horizon=6, rounds=2, size=2)
-    again = replay.open_slot(ring, jnp.int32(4), slot(4))
-    for one, two in zip(jax.tree.leaves(ring), jax.tree.leaves(again), strict=True):
+    stored, _ = filled(capacity=12, horizon=6, rounds=2, size=2)
+    again = ring.open_slot(stored, jnp.int32(4), slot(4))
+    for one, two in zip(jax.tree.leaves(stored), jax.tree.leaves(again), strict=True):
         np.testing.assert_array_equal(one, two)
 
 
 @pytest.mark.parametrize("planes", [(4, 10, 10), (3, 6, 6), (2, 3, 10), (1, 1, 1)])
 def test_packing_round_trips(planes):
     flat = np.random.default_rng(0).integers(0, 2, size=(5, *planes)).astype(np.uint8)
-    bits = jax.vmap(replay.pack)(jnp.asarray(flat))
+    bits = jax.vmap(ring.pack)(jnp.asarray(flat))
     assert bits.shape == (5, -(-planes[0] * planes[1] * planes[2] // 8))
-    np.testing.assert_array_equal(replay.unpack(bits, planes), flat)
+    np.testing.assert_array_equal(ring.unpack(bits, planes), flat)

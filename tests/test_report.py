@@ -14,15 +14,17 @@ from hypothesis.extra.numpy import arrays
 from report_case import HOSTILE, PARTS, full_run, maps, replay, reproduction, walk
 from test_paper_case import plausible, write_run
 
-from primax import records
 from primax.cli import main
 from primax.errors import InputError
 from primax.methods import METHODS
-from primax.paper.drawing import STYLE
 from primax.paper.experiments import CELLS, VARIANTS
-from primax.paper.measures import rolling
-from primax.report import curves, facts, heat, make, naming, packing, reading, replays, sources
-from primax.report.frozen import Frozen
+from primax.paper.figures.drawing import STYLE
+from primax.report import make, naming, packing, sources
+from primax.report.parts import curves, facts, heat, replays
+from primax.report.parts.frozen import Frozen
+from primax.runs import records
+from primax.runs.measures import rolling
+from primax.runs.read import open_run
 from primax.worlds import make_world
 
 FLOATS = arrays(np.float64, st.integers(1, 40), elements=st.floats(-1e12, 1e12))
@@ -262,10 +264,6 @@ def test_folders_of_the_same_name_are_told_apart(tmp_path):
     assert naming.names(paths) == ["a/maze", "b/maze", "flies"]
 
 
-def opened(path: Path) -> reading.Run:
-    return reading.open_run(path, path.name)
-
-
 def test_a_method_has_one_colour_and_the_same_map_is_one_world(tmp_path):
     runs = []
     for name in ("prime_maze", "prime_butterflies", "rnd_maze", "count_maze"):
@@ -276,22 +274,24 @@ def test_a_method_has_one_colour_and_the_same_map_is_one_world(tmp_path):
 
     drawn["world"]["layout"] = layout(drawn["world"]["layout"])
     (runs[2] / "config.json").write_text(json.dumps(drawn))
-    found = [opened(path) for path in runs]
+    found = [open_run(path) for path in runs]
+    names = [path.name for path in runs]
     places, of_run = naming.places(found)
     assert [place.title for place in places] == ["Maze 10 × 10", "Butterflies 10 × 10"]
     assert of_run == [0, 1, 0, 0]
-    looks = naming.looks(found, of_run)
-    assert looks[0] == looks[1] and looks[0].label == "PRIME"
-    assert len({(look.colour, look.dash) for look in looks}) == 3
-    again = naming.looks([found[0], found[0]], [0, 0])
-    assert again[0].label == "PRIME (prime_maze)" and again[0].colour == looks[0].colour
-    assert again[0].dash == looks[0].dash != again[1].dash
+    styles = naming.styles(found, names, of_run)
+    assert styles[0] == styles[1] and styles[0].label == "PRIME"
+    assert len({(style.colour, style.dash) for style in styles}) == 3
+    again = naming.styles([found[0]] * 2, names[:1] * 2, [0, 0])
+    assert again[0].label == "PRIME (prime_maze)" and again[0].colour == styles[0].colour
+    assert again[0].dash == styles[0].dash != again[1].dash
 
 
 def test_every_method_has_a_label_and_each_variant_its_own_line():
-    assert set(METHODS) <= set(naming.LABELS) and set(STYLE) == set(VARIANTS)
-    looks = [(colour, str(dash)) for colour, dash in STYLE.values()]
-    assert len(set(looks)) == len(looks)
+    assert all(naming.label_of(name) == METHODS[name].label for name in METHODS)
+    assert all(method.label for method in METHODS.values()) and set(STYLE) == set(VARIANTS)
+    styles = [(colour, str(dash)) for colour, dash in STYLE.values()]
+    assert len(set(styles)) == len(styles)
     papers = ("prime", "rnd", "disagreement", "smirl", "task", "s_adapt", "moss", "rnd_snapshot")
     assert len({STYLE[name][0] for name in papers}) == len(papers)
 
@@ -299,10 +299,10 @@ def test_every_method_has_a_label_and_each_variant_its_own_line():
 def test_settings_an_old_run_does_not_give_are_named(tmp_path):
     folder = write_run(tmp_path / "task_maze", CELLS["task_maze"], np.zeros((2, 40)))
     content = json.loads((folder / "config.json").read_text())
-    assert "read as they are now" not in dict(facts.origin(opened(folder)).facts)
+    assert "read as they are now" not in dict(facts.origin(open_run(folder)).facts)
     content["net"].pop("kernels")
     (folder / "config.json").write_text(json.dumps(content))
-    named = dict(facts.origin(opened(folder)).facts)
+    named = dict(facts.origin(open_run(folder)).facts)
     assert named["not in config.json, read as they are now"] == "net.kernels"
 
 
@@ -314,7 +314,7 @@ def test_plain_and_compressed_tables_that_may_differ_are_refused(tmp_path):
 
 def test_settings_say_who_has_which_value(tmp_path):
     names = ("prime_maze", "prime_butterflies", "task_maze")
-    runs = [opened(write_run(tmp_path / n, CELLS[n], np.zeros((2, 40)))) for n in names]
+    runs = [open_run(write_run(tmp_path / n, CELLS[n], np.zeros((2, 40)))) for n in names]
     worlds = ["Maze", "Butterflies", "Maze"]
     found = {s.name: s for s in facts.settings(runs, list(names), worlds)}
     assert found["window"].values == (("1000", ""),) and not found["window"].is_varied
@@ -408,7 +408,7 @@ def test_of_many_runs_the_papers_own_come_first(tmp_path):
         return [re.sub("<.*?>", "", row) for row in rows[: 1 + len(names)]]
 
     own, others = [3, 2, 1, 0], [7, 6, 5, 4]
-    labels = [naming.LABELS[name] for name in names]
+    labels = [naming.label_of(name) for name in names]
     page = make([tmp_path])
     first, second = [[labels[i] for i in which] for which in (own, others)]
     assert order(page) == [*first, "Not in the paper", *second] and '"own":4' in page

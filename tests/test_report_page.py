@@ -17,9 +17,9 @@ from playwright.sync_api import Error, Page, sync_playwright
 from report_case import HOSTILE, PARTS, full_run, reproduction
 from test_paper_case import plausible, write_run
 
-from primax import npz
 from primax.paper.experiments import CELLS
 from primax.report import make
+from primax.runs import npz
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 HELP = "no Chromium to open the page with: apt-get install chromium"

@@ -16,15 +16,21 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from primax import folder as disk
-from primax import runs, training
+from primax.agent import training
+from primax.agent.learner import make_learner
 from primax.api import train
 from primax.cli import main
 from primax.cli.common import start_jax
-from primax.config_json import as_json, create, read_config, to_bytes
-from primax.errors import InputError
-from primax.export import load
-from primax.methods import build, configure
+from primax.errors import InputError, RunError
+from primax.methods import build
+from primax.presets import configure
+from primax.runs import checkpoints, disk, loop, trees
+from primax.runs.config_json import as_json, create, to_bytes
+from primax.runs.export import load
+from primax.runs.loop import check_finite
+from primax.runs.proceed import Listener, proceed, reopen
+from primax.runs.provenance import provenance
+from primax.runs.read import open_run
 
 SMOKE = ["train", "task", "maze", "--preset", "smoke", "--seeds", "2", "--save-every", "0"]
 ARGS = ["task", "maze", "--preset", "smoke", "--seeds", "2", "--steps", "15000"]
@@ -165,7 +171,7 @@ def test_sigterm_is_ctrl_c(environment, tmp_path):
         assert process.poll() is None
         time.sleep(0.002)
     process.terminate()
-    assert process.wait(timeout=60) == 1 and disk.load(folder)[0] is not None
+    assert process.wait(timeout=60) == 1 and checkpoints.load(folder)[0] is not None
 
 
 def test_resuming_a_finished_run_does_nothing(environment, whole):
@@ -182,11 +188,11 @@ def test_resuming_a_finished_run_does_nothing(environment, whole):
 
 def test_a_finished_run_that_cannot_be_read_is_not_called_finished(tmp_path):
     create(tmp_path / "run", configure("task", "maze", "smoke"), (0,))
-    (tmp_path / "run" / "manifest.json").write_text('{"finished": "today"}')
+    (tmp_path / "run" / "manifest.json").write_text('{"finished": "today", "steps": 2000}')
     (tmp_path / "run" / "episodes.csv.bz2").write_bytes(b"BZh9")
     said: list[str] = []
     with pytest.raises(InputError, match=r"episodes\.csv\.bz2 is not the table"):
-        runs.proceed(tmp_path / "run", said.append, lambda progress: None)
+        proceed(reopen(tmp_path / "run"), Listener(said.append))
     assert said == []
 
 
@@ -223,11 +229,11 @@ def test_what_holds_no_run_is_refused(here, capsys, tmp_path):
 def test_a_configuration_of_the_wrong_kinds_is_refused(tmp_path):
     content = as_json(configure("task", "maze", "smoke"), (3, 5))
     (tmp_path / "config.json").write_bytes(to_bytes(content))
-    assert read_config(tmp_path)[1] == (3, 5)
+    assert open_run(tmp_path).given_seeds == (3, 5)
     for name, value in (("steps", True), ("seeds", []), ("seeds", ["a"])):
         (tmp_path / "config.json").write_bytes(to_bytes(content | {name: value}))
         with pytest.raises(InputError, match=f"of this version: {name} takes"):
-            read_config(tmp_path)
+            _ = open_run(tmp_path).config
 
 
 def test_a_full_disk_keeps_what_was_saved(here, capsys, tmp_path, monkeypatch):
@@ -244,7 +250,7 @@ def test_a_full_disk_keeps_what_was_saved(here, capsys, tmp_path, monkeypatch):
     said = refused(capsys, 1, *SMOKE, "--out", folder)
     assert "No space left on device" in said and "goes on from it" in said
     monkeypatch.undo()
-    assert disk.load(folder)[0] is not None
+    assert checkpoints.load(folder)[0] is not None
 
 
 TINY = """
@@ -299,7 +305,7 @@ def test_in_python_the_same_call_goes_on(here, tmp_path):
             os.kill(os.getpid(), signal.SIGINT)
 
     args = ("task", "maze", 2, "smoke")
-    with pytest.raises(runs.RunError, match="stopped at step 1,000"):
+    with pytest.raises(RunError, match="stopped at step 1,000"):
         train(*args, on_window=stop, out=folder)
     result = train(*args, on_window=lambda now: clocks.append(now.clock), out=str(folder))
     assert clocks == [1_500, 2_000] and result.run_s > 0
@@ -312,10 +318,10 @@ def test_in_python_the_same_call_goes_on(here, tmp_path):
         for name, column in theirs.items():
             assert ours[name].dtype == column.dtype, name
             np.testing.assert_array_equal(ours[name], column)
-    assert runs.snapshot.dump(result.state) == runs.snapshot.dump(plain.state)
+    assert trees.dump(result.state) == trees.dump(plain.state)
     again = train(*args, on_window=stop, out=folder)
     assert again.episodes["score"].tolist() == plain.episodes["score"].tolist()
-    with pytest.raises(runs.InputError, match="holds a run of another configuration"):
+    with pytest.raises(InputError, match="holds a run of another configuration"):
         train("task", "maze", 3, "smoke", out=folder)
 
 
@@ -323,7 +329,7 @@ def test_a_run_made_elsewhere_is_refused_unless_told(here, capsys, tmp_path, mon
     folder = tmp_path / "run"
     started(folder, monkeypatch)
     with monkeypatch.context() as patch:
-        patch.setattr("primax.runs.provenance", elsewhere(runs.provenance()))
+        patch.setattr("primax.runs.proceed.provenance", elsewhere(provenance()))
         said = refused(capsys, 2, "resume", folder)
         assert "jax was" in said and "is '9.9'" in said and "--anyway" in said
         assert main(["resume", str(folder), "--anyway"]) == 0
@@ -332,7 +338,7 @@ def test_a_run_made_elsewhere_is_refused_unless_told(here, capsys, tmp_path, mon
 def started(folder, monkeypatch, clock: int = 1_500) -> None:
     """A run that was stopped by force with its last checkpoint at that step."""
     with monkeypatch.context() as patch:
-        patch.setattr(runs, "check_finite", stop_at(clock))
+        patch.setattr(loop, "check_finite", stop_at(clock))
         with pytest.raises(StopError):
             main([*SMOKE, "--out", str(folder)])
 
@@ -349,7 +355,7 @@ def test_damaged_checkpoints_do_not_pass_for_the_newest(here, capsys, tmp_path, 
     assert main(["resume", str(folder), "--save-every", "0"]) == 0
     said = capsys.readouterr().out.replace("\n", "")
     assert "000001500/state.npz is damaged" in said and "going on from step 1,000" in said
-    checkpoint, damaged = disk.load(folder)
+    checkpoint, damaged = checkpoints.load(folder)
     assert checkpoint is not None and checkpoint.clock == 2_000 and damaged == []
 
 
@@ -376,7 +382,8 @@ def test_killed_at_the_very_end_a_resume_finishes_it(
 ):
     """Before the last checkpoint, be it the first, and after it while maps.raw is still there."""
     assert main([*SMOKE, "--out", str(tmp_path / "whole")]) == 0
-    folder, real = tmp_path / "run", getattr(disk, where)
+    home = checkpoints if where == "save" else disk
+    folder, real = tmp_path / "run", getattr(home, where)
 
     def dies(folder, *args):
         if disk.FINAL in args:
@@ -384,7 +391,7 @@ def test_killed_at_the_very_end_a_resume_finishes_it(
         real(folder, *args)
 
     with monkeypatch.context() as patch:
-        patch.setattr(disk, where, dies)
+        patch.setattr(home, where, dies)
         with pytest.raises(StopError):
             main([*SMOKE, "--out", str(folder)])
     assert (folder / "maps.raw").exists() and (folder / "maps.npz").exists()
@@ -448,7 +455,7 @@ def test_a_run_carries_its_map(here, tmp_path, monkeypatch):
     config = configure("task", "maze", "smoke", {"world.layout": "m.txt"})
     path.unlink()
     create(tmp_path / "run", config, (0,))
-    again, _ = read_config(tmp_path / "run")
+    again = open_run(tmp_path / "run").config
     assert build(again)[0].goal == 35
 
 
@@ -461,7 +468,7 @@ class StopError(Exception):
 
 
 def stop_at(clock: int):
-    def check(folder, progress):
+    def check(progress):
         if progress.clock > clock:
             raise StopError
 
@@ -475,8 +482,8 @@ def test_a_number_that_is_none_stops_the_run_by_name(tmp_path):
         "loss": np.array([0.1, np.nan]),
     }
     progress = training.Progress(500, 1_000, {}, window, 0.1)
-    with pytest.raises(runs.RunError, match=r"loss of seed 9 is nan in the window .* 500"):
-        runs.check_finite(tmp_path, progress)
+    with pytest.raises(RunError, match=r"loss of seed 9 is nan in the window .* 500"):
+        check_finite(progress)
 
 
 def test_a_diverging_run_stops_and_keeps_its_last_good_checkpoint(
@@ -491,7 +498,7 @@ def test_a_diverging_run_stops_and_keeps_its_last_good_checkpoint(
     monkeypatch.setattr(training, "window_rows", poisoned)
     said = refused(capsys, 1, *SMOKE, "--out", tmp_path / "run")
     assert "loss of seed 0 is" in said and "1,500" in said
-    checkpoint, _ = disk.load(tmp_path / "run")
+    checkpoint, _ = checkpoints.load(tmp_path / "run")
     assert checkpoint is not None and checkpoint.clock == 1_000
 
 
@@ -499,15 +506,16 @@ def test_configurations_survive_the_folder(tmp_path):
     settings = {"critics.heads": "3", "world.layout": "one_wide", "net.activation": "relu"}
     config = configure("none", "maze", "quick", settings)
     create(tmp_path / "run", config, (3, 5))
-    assert read_config(tmp_path / "run") == (config, (3, 5))
+    run = open_run(tmp_path / "run")
+    assert (run.config, run.given_seeds) == (config, (3, 5))
 
 
 def test_a_resumed_state_needs_no_second_program():
     """Types are the same, weak ones included, so that nothing is compiled again."""
     config = configure("task", "maze", "smoke")
-    like = training.state_like(config, (0, 1))
-    program = training.compile_program(config, (0, 1))
+    like = training.state_like(make_learner(config), 2)
+    program = training.compile_program(make_learner(config), (0, 1))
     state = program.init(training.jax.random.key(0), jnp.arange(2))
-    restored = runs.snapshot.restore(runs.snapshot.dump(state), like)
+    restored = trees.restore(trees.dump(state), like)
     after, _ = program.warm_up(restored, jnp.int32(0))
     assert after.obs.shape == state.obs.shape

@@ -11,9 +11,9 @@ from reward_case import HORIZON, KEY, PLANES, SPEC, batch, features, mlp, observ
 from reward_case import snapshot as recent
 
 from primax.errors import InputError
-from primax.methods import configure
-from primax.rewards import density, normaliser
+from primax.presets import configure
 from primax.rewards.moss import Memo, Moss, MossConfig, contrast, entropy, nearest
+from primax.rewards.parts import density, normaliser
 from primax.rewards.s_adapt import SEEK, SHUN, Bandit, SAdapt, SAdaptConfig, choose, settle
 from primax.rewards.s_adapt import Memo as SMemo
 

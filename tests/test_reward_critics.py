@@ -8,8 +8,8 @@ import pytest
 from jax.interpreters.partial_eval import dce_jaxpr
 from reward_case import tiny
 
-from primax import replay
-from primax.learner import Learner
+from primax.agent import ring
+from primax.agent.learner import Learner
 from primax.methods import METHODS, build
 
 READ = {
@@ -51,7 +51,7 @@ def shaped(method: str, **settings):
 def read_by(learner, state) -> set[str]:
     """The columns of a minibatch that its score depends on."""
     planes, zero = learner.reward.spec.planes, jnp.int32(0)
-    rows = jax.eval_shape(lambda x: replay.read(x, zero, jnp.arange(8), planes), state.ring)
+    rows = jax.eval_shape(lambda x: ring.read(x, zero, jnp.arange(8), planes), state.ring)
     names = [
         field.name for field in fields(rows) for _ in jax.tree.leaves(getattr(rows, field.name))
     ]

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from reward_case import KEY, SPEC, batch, features, mlp, noisy, one_hot, poisoned, running_std, step
 
-from primax import nets
+from primax.nn import nets
 from primax.rewards.disagreement import Disagreement, DisagreementConfig, spread
 from primax.rewards.icm import Icm, IcmConfig
 
@@ -167,7 +167,7 @@ def test_an_icm_reward_by_hand():
     places = lambda m: (m.encoder.embed.bias, m.forward.out.bias)  # noqa: E731
     model = eqx.tree_at(places, model, (jnp.full(4, 1.0), jnp.full(4, 3.0)))
     rows = batch(0)
-    seen = [nets.see(x) for x in (rows.obs, rows.next_obs)]
+    seen = [nets.patches(x) for x in (rows.obs, rows.next_obs)]
     error, surprise, _ = reward._errors(model, seen[0], rows.action, seen[1])
     np.testing.assert_allclose(error, 8.0)
     np.testing.assert_allclose(surprise, np.log(5), rtol=1e-6)
@@ -186,7 +186,7 @@ def test_icm_forgets_what_it_can_predict_and_not_noise():
 
 def test_icm_features_learn_from_the_forward_model_unless_detached():
     rows = batch(0)
-    before, after = nets.see(rows.obs), nets.see(rows.next_obs)
+    before, after = nets.patches(rows.obs), nets.patches(rows.next_obs)
     for detach in (False, True):
         reward, state, _, _ = curious(detach=detach)
         error = lambda m: reward._errors(m, before, rows.action, after)[0].sum()  # noqa: B023, E731

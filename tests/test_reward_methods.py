@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from reward_case import SPEC, dreamt, lived, tiny
 
-from primax import snapshot
-from primax.methods import METHODS, build, configure, paper
-from primax.rewards.base import Step
+from primax.methods import METHODS, build
+from primax.presets import configure, paper
+from primax.rewards.transition import Step
+from primax.runs import trees
 from primax.worlds import WORLDS
 
 NAMES = {"random", "task", "smirl", "rnd", "disagreement", "s_adapt", "moss", "rnd_snapshot"}
@@ -114,7 +115,7 @@ def test_the_same_seeds_give_the_same_bits_others_do_not_and_a_checkpoint_keeps_
     state, (scores, said) = same_bits_twice(dreamt(reward))
     assert is_finite((state, scores, said))
     assert any(not np.array_equal(leaf[0], leaf[1]) for leaf in jax.tree.leaves(state))
-    kept = snapshot.restore(snapshot.dump(state), jax.eval_shape(lambda: state))
+    kept = trees.restore(trees.dump(state), jax.eval_shape(lambda: state))
     for a, b in zip(*map(jax.tree.leaves, (kept, state)), strict=True):
         assert a.dtype == b.dtype
         np.testing.assert_array_equal(a, b)

@@ -7,7 +7,7 @@ import pytest
 from gymnasium.wrappers.utils import RunningMeanStd
 from reward_case import GAMMA
 
-from primax.rewards import normaliser
+from primax.rewards.parts import normaliser
 
 
 def after(batches, weights=None):

@@ -10,9 +10,9 @@ import pytest
 from reward_case import HORIZON, KEY, PLANES, SPEC, observations, step
 from scipy.stats import bernoulli
 
-from primax.replay import Batch
-from primax.rewards import density
+from primax.rewards.parts import density
 from primax.rewards.smirl import Smirl, SmirlConfig
+from primax.rewards.transition import Batch
 
 
 def stack(items):

@@ -12,13 +12,13 @@ from scipy.special import digamma, entr, gammaln
 from scipy.stats import beta
 
 from primax.errors import InputError
-from primax.methods import configure
+from primax.presets import configure
 from primax.rewards.dirichlet import Dirichlet, DirichletConfig, information_gain
 from primax.rewards.disagreement import DisagreementConfig
+from primax.rewards.frozen import ensemble_snapshot, rnd_snapshot
 from primax.rewards.prime import Prime, PrimeConfig
 from primax.rewards.prime.novelty import Where
 from primax.rewards.rnd import RndConfig
-from primax.rewards.snapshot import ensemble_snapshot, rnd_snapshot
 
 RATE = {"learning_rate": 0.01}
 SMALL = {"models": 2, "features": 4, "hidden": 6}

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from primax import snapshot
 from primax.errors import InputError
+from primax.runs import trees
 
 
 def tree():
@@ -26,7 +26,7 @@ def tree():
 
 def test_every_kind_of_leaf_comes_back_with_its_type():
     before = tree()
-    after = snapshot.restore(snapshot.dump(before), jax.eval_shape(tree))
+    after = trees.restore(trees.dump(before), jax.eval_shape(tree))
     assert jax.tree.structure(before) == jax.tree.structure(after)
     for a, b in zip(jax.tree.leaves(before), jax.tree.leaves(after), strict=True):
         assert (a.dtype, a.shape) == (b.dtype, b.shape)
@@ -37,18 +37,18 @@ def test_every_kind_of_leaf_comes_back_with_its_type():
 
 
 def test_the_same_tree_gives_the_same_bytes():
-    assert snapshot.dump(tree()) == snapshot.dump(tree())
+    assert trees.dump(tree()) == trees.dump(tree())
 
 
 def test_a_state_that_does_not_fit_is_refused_by_name():
-    content = snapshot.dump(tree())
+    content = trees.dump(tree())
     other = tree() | {"count": jnp.float32(7)}
     with pytest.raises(InputError, match="'count'"):
-        snapshot.restore(content, other)
+        trees.restore(content, other)
     with pytest.raises(InputError, match="'extra'"):
-        snapshot.restore(content, tree() | {"extra": jnp.int32(0)})
+        trees.restore(content, tree() | {"extra": jnp.int32(0)})
     with pytest.raises(InputError, match="cannot be read"):
-        snapshot.restore(content[: len(content) // 2], tree())
+        trees.restore(content[: len(content) // 2], tree())
 
 
 class Hostile:
@@ -67,4 +67,4 @@ def test_nothing_is_ever_unpickled():
         archive.writestr("['count'].npy", part.getvalue())
     for content in (buffer.getvalue(), pickle.dumps(Hostile())):
         with pytest.raises(InputError, match="cannot be read"):
-            snapshot.restore(content, {"count": jnp.int32(0)})
+            trees.restore(content, {"count": jnp.int32(0)})

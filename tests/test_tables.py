@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from primax.errors import InputError
-from primax.tables import by_seed, read_table
+from primax.runs.tables import by_seed, read_table
 
 PATH = Path("run") / "windows.csv"
 

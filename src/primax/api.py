@@ -5,54 +5,83 @@ from pathlib import Path
 
 import numpy as np
 
-from primax import folder as disk
-from primax import runs, snapshot, training
-from primax.config_json import create, read_config
+from primax.agent.learner import Learner, make_learner
+from primax.agent.training import compile_program
+from primax.config.seeds import parse_seeds
 from primax.errors import InputError
-from primax.methods import configure, parse_seeds
-from primax.tables import Table, read_table
+from primax.methods import METHODS, Method
+from primax.presets import configure
+from primax.runs.loop import OnWindow, Result, in_memory
+from primax.runs.proceed import TIMES, Job, Listener, begin, proceed
+from primax.runs.read import Run, open_run
+from primax.runs.tables import Table
+from primax.worlds import WORLDS, World
 
 
 def train(
-    method: str,
-    world: str,
+    method: str | Method,
+    world: str | World,
     seeds: int | str = 15,
     preset: str = "paper",
     settings: Mapping[str, object] | None = None,
-    on_window: runs.OnWindow = lambda progress: None,
+    on_window: OnWindow = lambda progress: None,
     out: str | Path | None = None,
-) -> training.Result:
+) -> Result:
     """Trains a method in a world, all seeds at once; see `configure` for `preset` and `settings`.
 
-    With `out` the run lives in that folder: if it is stopped or killed, the same call takes it up.
+    Both may be names, or objects of your own: a `primax.Method`, a `primax.World`. With `out` the
+    run lives in that folder: if it is stopped or killed, the same call takes it up.
     """
     config, numbers = configure(method, world, preset, settings), parse_seeds(seeds)
+    if out is not None:
+        _check_names(method, world)
+    learner = make_learner(config, method, world)
     if out is None:
-        return training.run(config, numbers, on_window)
+        return in_memory(compile_program(learner, numbers), on_window)
     folder = Path(out)
     if not (folder / "config.json").exists():
-        create(folder, config, numbers)
-    elif read_config(folder) != (config, numbers):
-        raise InputError(f"{folder} holds a run of another configuration: choose another folder")
-    runs.proceed(folder, lambda said: None, on_window)
-    return result(folder)
+        job = begin(folder, learner, numbers)
+    else:
+        found, job = open_run(folder), Job(folder, learner, numbers)
+        if (found.config, found.given_seeds) != (config, numbers):
+            raise InputError(
+                f"{folder} holds a run of another configuration: choose another folder"
+            )
+    proceed(job, Listener(on_window=on_window))
+    return _result(open_run(folder), learner)
 
 
-def result(folder: Path) -> training.Result:
-    """A finished run, from its folder: what `training.run` would have returned."""
-    config, seeds = read_config(folder)
-    manifest, checkpoint = runs.read_manifest(folder), disk.newest(folder)
-    if "finished" not in manifest or checkpoint.clock != config.total_steps:
-        raise InputError(f"{folder} has no whole run: primax resume {folder} goes on with it")
-    seconds = {name: [part.get(name, 0.0) for part in manifest["parts"]] for name in runs.TIMES}
-    return training.Result(
-        config=config,
-        seeds=seeds,
-        episodes=_typed(read_table(folder / "episodes.csv")),
-        windows=_typed(read_table(folder / "windows.csv")),
-        state=snapshot.restore(checkpoint.state, training.state_like(config, seeds)),
-        memory=manifest.get("memory", {}),
-        **{name: sum(values) for name, values in seconds.items()},
+def _check_names(method: str | Method, world: str | World) -> None:
+    """A folder keeps names: what has none could not be read again."""
+    if isinstance(method, Method) and METHODS.get(method.name) is not method:
+        raise InputError(
+            f"a folder keeps a method by name: primax.METHODS[{method.name!r}] = ... first"
+        )
+    if isinstance(world, World) and type(world) not in WORLDS.values():
+        raise InputError(
+            f"a folder keeps a world by name: primax.WORLDS['...'] = {type(world).__name__} first"
+        )
+
+
+def result(folder: Path) -> Result:
+    """A finished run, from its folder: what training in memory would have returned."""
+    run = open_run(folder)
+    return _result(run, make_learner(run.config))
+
+
+def _result(run: Run, learner: Learner) -> Result:
+    if not run.is_finished or run.checkpoint.clock != run.config.total_steps:
+        raise InputError(f"{run.path} has no whole run: primax resume {run.path} goes on with it")
+    compile_s, run_s = (sum(s for s in run.seconds(name) if s is not None) for name in TIMES)
+    return Result(
+        config=run.config,
+        seeds=run.given_seeds,
+        episodes=_typed(run.as_written("episodes")),
+        windows=_typed(run.as_written("windows")),
+        state=run.state(learner),
+        compile_s=compile_s,
+        run_s=run_s,
+        memory=run.manifest.get("memory", {}),
     )
 
 

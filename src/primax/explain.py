@@ -8,18 +8,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from primax import folder as disk
-from primax import npz, records, replay, snapshot, training
-from primax.config import Config
-from primax.config_json import read_config
+from primax.agent import ring
+from primax.agent.learner import Learner
+from primax.config.schema import Config
 from primax.errors import InputError
-from primax.export import load
 from primax.methods import build
+from primax.output.figure import matplotlib
 from primax.rewards.base import Spec
 from primax.rewards.prime import Prime, PrimeConfig
 from primax.rewards.prime.intrinsic import Parts
 from primax.rewards.prime.novelty import Where
-from primax.tables import Table
+from primax.runs.export import load
+from primax.runs.read import open_run
+from primax.runs.tables import Table
+from primax.worlds import World
 
 PARTS = tuple(field.name for field in fields(Parts))
 PLACE = ("row", "col", "level", "action")
@@ -55,26 +57,26 @@ def first_seed(path: Path) -> int:
     """The first seed of a run or an exported file."""
     if not path.exists():
         raise InputError(f"{path} is neither a run's folder nor an exported file")
-    return (read_config(path)[1] if path.is_dir() else load(path).seeds)[0]
+    return (open_run(path).given_seeds if path.is_dir() else load(path).seeds)[0]
 
 
 def _of_run(folder: Path, seed: int) -> Explained:
-    config, seeds = read_config(folder)
-    prime = _prime(config)
-    row = _row(seed, seeds)
-    checkpoint = disk.newest(folder)
-    if checkpoint.clock <= config.warmup:
+    run = open_run(folder)
+    config, row = run.config, _row(seed, run.given_seeds)
+    world, prime = _built(config)
+    clock = run.checkpoint.clock
+    if clock <= config.warmup:
         raise InputError(f"{folder} has no window yet: primax resume {folder} goes on with it")
-    whole = snapshot.restore(checkpoint.state, training.state_like(config, seeds))
+    whole = run.state(Learner(config, world, prime))
     state = jax.tree.map(lambda x: x[row], whole)
-    obs, is_met = _newest_observations(prime.spec, state.ring, checkpoint.clock, config.recent)
+    obs, is_met = _newest_observations(prime.spec, state.ring, clock, config.recent)
     table = _table(prime, state.reward.window, obs, is_met)
-    return Explained(config, seed, checkpoint.clock, prime.spec, table)
+    return Explained(config, seed, clock, prime.spec, table)
 
 
 def _of_export(path: Path, seed: int) -> Explained:
     exported = load(path)
-    prime = _prime(exported.config)
+    _, prime = _built(exported.config)
     _row(seed, exported.seeds)
     if _needs_sight(prime.config):
         raise InputError(
@@ -87,11 +89,11 @@ def _of_export(path: Path, seed: int) -> Explained:
     return Explained(exported.config, seed, exported.about["reward_step"], prime.spec, table)
 
 
-def _prime(config: Config) -> Prime:
-    _, reward = build(config)
+def _built(config: Config) -> tuple[World, Prime]:
+    world, reward = build(config)
     if not isinstance(reward, Prime):
         raise InputError(f"explain takes PRIME's reward apart; this is a run of {config.method}")
-    return reward
+    return world, reward
 
 
 def _needs_sight(config: PrimeConfig) -> bool:
@@ -106,11 +108,11 @@ def _row(seed: int, seeds: tuple[int, ...]) -> int:
 
 
 def _newest_observations(
-    spec: Spec, ring: replay.Ring, clock: int, num: int
+    spec: Spec, stored: ring.Ring, clock: int, num: int
 ) -> tuple[Any, np.ndarray]:
     """For every key the newest observation it was met in, and whether there is one."""
     age = np.arange(min(num, clock), 0, -1)
-    rows = replay.read(ring, jnp.int32(clock), jnp.asarray(age), spec.planes)
+    rows = ring.read(stored, jnp.int32(clock), jnp.asarray(age), spec.planes)
     key, seen = np.asarray(rows.key), np.asarray(rows.obs)
     obs = np.zeros((spec.num_keys, *spec.planes), np.uint8)
     obs[key] = seen  # oldest first, so the newest stays
@@ -170,28 +172,16 @@ def cell_maps(found: Explained) -> dict[str, np.ndarray]:
 
 def recorded_maps(folder: Path, seed: int, step: int) -> tuple[int, dict[str, np.ndarray]]:
     """The maps a run kept of the window that ended at a step, or of the nearest one."""
-    _, seeds = read_config(folder)
-    maps = _maps(folder)
-    window = int(np.abs(maps["step"] - step).argmin())
-    drawn = {name: maps[name][window, _row(seed, seeds)] for name in MAPS if name in maps}
+    run = open_run(folder)
+    maps = run.maps()
+    window, row = int(np.abs(maps["step"] - step).argmin()), _row(seed, run.given_seeds)
+    drawn = {name: maps[name][window, row] for name in MAPS if name in maps}
     return int(maps["step"][window]), drawn
-
-
-def _maps(folder: Path) -> dict[str, np.ndarray]:
-    """All windows' maps, of a run that is through or of one that is not."""
-    packed, raw = folder / "maps.npz", folder / "maps.raw"
-    try:
-        return dict(npz.read(packed if packed.exists() else records.packed_maps(raw)))
-    except (OSError, npz.NpzError, IndexError, ValueError) as error:
-        raise InputError(f"{folder} has no maps that can be read: {error}") from error
 
 
 def draw(maps: dict[str, np.ndarray], title: str, path: Path) -> None:
     """Heat maps as one PNG; each panel has its own scale, cells without data stay grey."""
-    try:
-        import matplotlib
-    except ImportError:
-        raise InputError("--png needs matplotlib: pip install 'primax[report]'") from None
+    library = matplotlib()
     from matplotlib.figure import Figure
     from matplotlib.ticker import ScalarFormatter
 
@@ -202,7 +192,7 @@ def draw(maps: dict[str, np.ndarray], title: str, path: Path) -> None:
     for axes, (name, values) in zip(
         figure.subplots(rows, columns).flat, maps.items(), strict=False
     ):
-        colours = matplotlib.colormaps["viridis"].with_extremes(bad="0.85")
+        colours = library.colormaps["viridis"].with_extremes(bad="0.85")
         image = axes.imshow(np.ma.masked_invalid(values.astype(float)), cmap=colours)
         axes.set(title=MAPS[name], xticks=[], yticks=[])
         short = ScalarFormatter()

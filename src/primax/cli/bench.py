@@ -11,12 +11,12 @@ from typing import Any
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from primax import folder as disk
 from primax.cli.common import plain_console, prepare, run_options
 from primax.cli.train import announce, execute
 from primax.errors import InputError
-from primax.methods import world_name
-from primax.provenance import provenance
+from primax.runs import disk
+from primax.runs.provenance import provenance
+from primax.worlds import world_name
 
 Figure = dict[str, Any]
 COLUMNS = ("method", "world", "seeds", "steps", "run_s", "compile_s", "steps_per_s", "device")
@@ -30,12 +30,13 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    config, seeds = prepare(args)
+    learner, seeds = prepare(args)
+    config = learner.config
     if args.out:
         _open(args.out)
     console = plain_console()
     announce(console, config)
-    result = execute(console, config, seeds)
+    result = execute(console, learner, seeds)
     world, origin = world_name(config.world), provenance()
     figure = {
         "method": config.method,

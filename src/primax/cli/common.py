@@ -8,10 +8,11 @@ from pathlib import Path
 import jax
 from rich.console import Console
 
-from primax.config import Config
+from primax.agent.learner import Learner, make_learner
+from primax.config.fields import override, parse_pairs
+from primax.config.seeds import parse_seeds
 from primax.errors import InputError, lookup
-from primax.methods import build, configure, parse_seeds
-from primax.settings import override, parse_pairs
+from primax.presets import configure
 from primax.worlds import WORLDS, World
 
 # The first stops the compiler from choosing GPU kernels by timing them, which differs from process
@@ -21,9 +22,9 @@ SAME_BITS = ("--xla_gpu_deterministic_ops=true", "--xla_gpu_enable_triton_gemm=f
 
 def world_from(name: str, pairs: Iterable[str]) -> World:
     """A world by name, with `OPTION=VALUE` pairs; `world.OPTION` is the same option."""
-    build, config = lookup("world", name, WORLDS)
+    kind = lookup("world", name, WORLDS)
     settings = {key.removeprefix("world."): value for key, value in parse_pairs(pairs).items()}
-    return build(override(config(), settings))
+    return kind.of(override(kind.options()(), settings))
 
 
 def run_options(parser: argparse.ArgumentParser) -> None:
@@ -48,8 +49,8 @@ def run_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def prepare(args: argparse.Namespace) -> tuple[Config, tuple[int, ...]]:
-    """The configuration and seeds a command line asks for; sets up jax before it starts."""
+def prepare(args: argparse.Namespace) -> tuple[Learner, tuple[int, ...]]:
+    """The learner and the seeds a command line asks for; sets up jax before it starts."""
     settings = parse_pairs(args.set)
     if args.steps is not None:
         if "steps" in settings:
@@ -59,8 +60,7 @@ def prepare(args: argparse.Namespace) -> tuple[Config, tuple[int, ...]]:
     seeds = parse_seeds(args.seeds, "--seeds")
     flags = os.environ.get("XLA_FLAGS", "").split()
     start_jax(" ".join(dict.fromkeys(flags if args.fast else [*flags, *SAME_BITS])))
-    build(config)  # a bad map is refused here, before anything is written
-    return config, seeds
+    return make_learner(config), seeds
 
 
 def plain_console() -> Console:

@@ -14,9 +14,8 @@ from rich.table import Table
 from primax import explain
 from primax.cli.common import plain_console
 from primax.errors import InputError
-from primax.methods import world_name
-from primax.tables import csv_rows
-from primax.worlds import ACTIONS
+from primax.runs.tables import csv_rows
+from primax.worlds import ACTIONS, world_name
 
 COLUMNS = {
     "count": "N",

@@ -3,11 +3,11 @@
 import argparse
 from pathlib import Path
 
-from primax import folder as disk
 from primax.cli.common import plain_console
+from primax.config.seeds import parse_seeds
 from primax.errors import InputError, check_choice
-from primax.export import WHICH, export
-from primax.methods import parse_seeds
+from primax.runs import disk
+from primax.runs.export import WHICH, export
 
 
 def options(parser: argparse.ArgumentParser) -> None:

@@ -6,9 +6,9 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from primax.cli.common import plain_console
-from primax.config import Config, CriticsConfig, ExploreConfig, NetConfig
-from primax.methods import METHODS, PRESETS, paper
-from primax.settings import field_docs, flatten
+from primax.config.fields import walk
+from primax.methods import METHODS
+from primax.presets import PRESETS, paper
 from primax.worlds import WORLDS
 
 
@@ -24,19 +24,10 @@ def run(args: argparse.Namespace) -> None:
     console.print(
         _table(
             "worlds",
-            {name: str(kind.__doc__).splitlines()[0] for name, (kind, _) in WORLDS.items()},
+            {name: str(kind.__doc__).splitlines()[0] for name, kind in WORLDS.items()},
         )
     )
     console.print(_table("presets", {name: what for name, (what, _, _) in PRESETS.items()}))
-    docs = field_docs(Config)
-    for prefix, kind in (
-        ("net.", NetConfig),
-        ("critics.", CriticsConfig),
-        ("explore.", ExploreConfig),
-        ("world.", type(config.world)),
-        ("reward.", type(config.reward)),
-    ):
-        docs |= {prefix + name: what for name, what in field_docs(kind).items()}
     table = Table(
         "field",
         "value",
@@ -45,8 +36,8 @@ def run(args: argparse.Namespace) -> None:
         title_justify="left",
         box=SIMPLE_HEAD,
     )
-    for name, value in flatten(config).items():
-        table.add_row(name, str(value).strip(), docs[name].replace("`", ""))
+    for field in walk(config):
+        table.add_row(field.name, str(field.value).strip(), field.doc.replace("`", ""))
     console.print(table)
 
 

@@ -7,10 +7,10 @@ Pages, reports, audits and statistics can be made of them; they cannot be resume
 import argparse
 from pathlib import Path
 
-from primax import folder as disk
 from primax.cli.common import plain_console
 from primax.errors import InputError
-from primax.pack import Files, packed
+from primax.runs import disk
+from primax.runs.pack import Files, packed
 
 
 def options(parser: argparse.ArgumentParser) -> None:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from primax.training import Progress
+from primax.agent.training import Progress
 
 ROLLING = 20
 PLAIN_EVERY_S = 10.0

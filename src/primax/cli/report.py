@@ -8,10 +8,10 @@ import argparse
 from functools import partial
 from pathlib import Path
 
-from primax import folder as disk
 from primax.cli.common import plain_console
 from primax.errors import InputError
 from primax.report import make
+from primax.runs import disk
 
 
 def options(parser: argparse.ArgumentParser) -> None:

@@ -10,18 +10,20 @@ from pathlib import Path
 import jax
 from rich.console import Console
 
+from primax.agent.training import Progress
 from primax.cli.common import SAME_BITS, plain_console, start_jax
 from primax.cli.progress import Reporter
 from primax.errors import InputError, RunError, check_range
+from primax.output.figure import matplotlib
 from primax.paper import reproduce
-from primax.paper.drawing import matplotlib
-from primax.paper.embed import fill
-from primax.paper.evidence import BROKEN, Runs
+from primax.paper.evidence import Runs
 from primax.paper.experiments import CELLS, SCALES, select
+from primax.paper.pages.embed import fill
+from primax.paper.pages.write import write_all
 from primax.paper.plan import clock, told
-from primax.paper.reproduce import ABSENT, Home, Task, Worker
-from primax.paper.write import write_all
-from primax.training import Progress
+from primax.paper.reproduce import ABSENT, Home, Task
+from primax.runs.proceed import Listener
+from primax.runs.read import BROKEN
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -100,7 +102,7 @@ def run(args: argparse.Namespace) -> None:
         for page in args.into:
             fill(page, blocks, args.out)
         if args.no_run:
-            there = sum(not isinstance(runs.run(c.variant.name, c.world), str) for c in cells)
+            there = sum(cell.name in runs.usable for cell in cells)
             console.print(f"{there} of {len(cells)} runs are in {home.runs}", soft_wrap=True)
         console.print(f"read {args.out / 'index.md'}, {args.out / 'scorecard.md'} and claims.md")
         if args.no_run and runs.broken:
@@ -128,7 +130,7 @@ class Board:
         self.began = time.monotonic()
 
     @contextmanager
-    def watch(self, task: Task) -> Generator[Worker]:
+    def watch(self, task: Task) -> Generator[Listener]:
         """Says when a task begins, how it goes, and when it is through."""
         name, seeds = task.cell.name, len(task.cell.seeds(self.home.scale))
         self.console.print(f"{name}: {task.state}")
@@ -139,7 +141,7 @@ class Board:
                 self.shares[name] = (progress.clock - task.done) / (progress.total - task.done)
                 reporter(progress)
 
-            yield Worker(lambda said: self.console.print(f"{head}{said}"), tell)
+            yield Listener(lambda line: self.console.print(f"{head}{line}"), tell)
         self.shares[name] = 1.0
         self.console.print(f"{name}: done, {self._count()}")
 

@@ -1,12 +1,13 @@
 """Takes up a run that was stopped or killed, from its newest checkpoint, to the same bits."""
 
 import argparse
-import json
 from pathlib import Path
 
 from primax.cli.common import SAME_BITS, plain_console, start_jax
 from primax.cli.train import in_folder, save_option
-from primax.errors import check_range
+from primax.errors import InputError, check_range
+from primax.runs.proceed import reopen
+from primax.runs.read import read_manifest
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -24,13 +25,12 @@ def run(args: argparse.Namespace) -> None:
     check_range("--save-every", args.save_every, 0, 1e6)
     start_jax(_flags(args.dir))
     allow = frozenset(name for name in ("anyway", "restart") if getattr(args, name))
-    in_folder(plain_console(), args.dir, args.save_every, allow)
+    in_folder(plain_console(), reopen(args.dir), args.save_every, allow)
 
 
 def _flags(folder: Path) -> str:
     """The compiler flags the run was started with; other flags would give other bits."""
-    path = folder / "manifest.json"
     try:
-        return json.loads(path.read_text(encoding="utf-8"))["flags"]
-    except (OSError, ValueError, KeyError, TypeError):
+        return str(read_manifest(folder)["flags"])
+    except (InputError, KeyError):
         return " ".join(SAME_BITS)

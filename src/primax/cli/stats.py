@@ -16,9 +16,10 @@ from rich.table import Table
 from primax import stats
 from primax.cli.common import plain_console
 from primax.errors import InputError, hint
-from primax.paper.folders import RunFolder, Sample, open_run
-from primax.paper.measures import measure as measure_of
-from primax.paper.sheet import plain_p
+from primax.output.sheet import plain_p
+from primax.runs.measures import Sample
+from primax.runs.measures import measure as measure_of
+from primax.runs.read import Run, Unusable, find_run
 
 PEAK = "peak"
 """The measure of folders unless another is asked for."""
@@ -60,7 +61,7 @@ def _scores(paths: list[Path], measure: str | None, console: Console) -> Mapping
     scores: dict[str, stats.Floats] = {}
     seeds: set[tuple[int, ...]] = set()
     runs = [_run(path) for path in paths]
-    worlds = dict.fromkeys(str(run.content["world"]["name"]) for run in runs)
+    worlds = dict.fromkeys(run.world for run in runs)
     if len(worlds) > 1:
         raise InputError(f"runs of different worlds ({', '.join(worlds)}): compare within one")
     for path, run in zip(paths, runs, strict=True):
@@ -77,15 +78,16 @@ def _scores(paths: list[Path], measure: str | None, console: Console) -> Mapping
     return scores
 
 
-def _run(path: Path) -> RunFolder:
+def _run(path: Path) -> Run:
     """A finished run, or one line on why there is none."""
-    found = open_run(path)
-    if isinstance(found, str):
-        raise InputError(f"{path}: {found}; give the folder of a finished run")
+    found = find_run(path)
+    if isinstance(found, Unusable):
+        why = found.reason or f"{path}: {found.why}"
+        raise InputError(f"{why}; give the folder of a finished run")
     return found
 
 
-def _sample(run: RunFolder, measure: str) -> Sample:
+def _sample(run: Run, measure: str) -> Sample:
     """A measure of one run, or one line on why there is none."""
     sample = measure_of(run, measure)
     if sample is None:
@@ -93,7 +95,7 @@ def _sample(run: RunFolder, measure: str) -> Sample:
     return sample
 
 
-def _differing(runs: list[RunFolder]) -> list[str]:
+def _differing(runs: list[Run]) -> list[str]:
     """Of the world's settings and the budget, those that are not the same in all runs."""
     settings = [run.settings for run in runs]
     names = [name for name in settings[0] if name.startswith("world.") or name == "steps"]

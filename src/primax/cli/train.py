@@ -1,22 +1,23 @@
 """Trains a method in a world, every seed in one compiled program."""
 
 import argparse
-import dataclasses
 from pathlib import Path
 
-import jax
 import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from primax import runs, training
+from primax.agent.learner import Learner
 from primax.cli.common import plain_console, prepare, run_options
 from primax.cli.progress import Reporter
-from primax.config import Config
-from primax.config_json import create, read_config
+from primax.config.schema import Config
 from primax.errors import check_range
-from primax.methods import build
+from primax.runs.loop import Result, compiled, in_memory
+from primax.runs.measures import score_measures, scores_by_seed
+from primax.runs.proceed import SAVE_EVERY_S, Job, Listener, begin, proceed
+from primax.runs.tables import Table as Columns
+from primax.worlds import World
 from primax.worlds.exact import expected_score
 
 
@@ -30,36 +31,34 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     check_range("--save-every", args.save_every, 0, 1e6)
-    config, seeds = prepare(args)
+    learner, seeds = prepare(args)
     console = plain_console()
-    announce(console, config)
+    announce(console, learner.config)
     if args.out:
-        create(args.out, config, seeds)
-        in_folder(console, args.out, args.save_every)
+        in_folder(console, begin(args.out, learner, seeds), args.save_every)
     else:
-        result = execute(console, config, seeds)
-        console.print(summary(config, result.episodes, len(seeds)))
+        result = execute(console, learner, seeds)
+        console.print(summary(learner, result.episodes, seeds))
 
 
 def save_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--save-every",
         type=float,
-        default=runs.SAVE_EVERY_S,
+        default=SAVE_EVERY_S,
         metavar="S",
         help="seconds between checkpoints",
     )
 
 
 def in_folder(
-    console: Console, folder: Path, every_s: float, allow: frozenset[str] = frozenset()
+    console: Console, job: Job, every_s: float, allow: frozenset[str] = frozenset()
 ) -> None:
     """Runs what a folder holds, to its end, and sums it up."""
-    config, seeds = read_config(folder)
-    with Reporter(console, len(seeds)) as reporter:
-        episodes = runs.proceed(folder, console.print, reporter, every_s, allow)
-    console.print(summary(config, episodes, len(seeds)))
-    console.print(f"tables in {folder}")
+    with Reporter(console, len(job.seeds)) as reporter:
+        episodes = proceed(job, Listener(console.print, reporter), every_s, allow)
+    console.print(summary(job.learner, episodes, job.seeds))
+    console.print(f"tables in {job.folder}")
 
 
 def announce(console: Console, config: Config) -> None:
@@ -69,33 +68,29 @@ def announce(console: Console, config: Config) -> None:
         console.print(f"{config.steps:,} steps rounded up to {config.total_steps:,}: {grid}")
 
 
-def execute(console: Console, config: Config, seeds: tuple[int, ...]) -> training.Result:
+def execute(console: Console, learner: Learner, seeds: tuple[int, ...]) -> Result:
     """Compiles and trains, telling a person how it goes."""
-    console.print(f"compiling for {len(seeds)} seeds on {jax.devices()[0].device_kind} …")
-    program = training.compile_program(config, seeds)
-    console.print(program.said)
+    program = compiled(learner, seeds, console.print)
     with Reporter(console, len(seeds)) as reporter:
-        return training.run(config, seeds, reporter, program)
+        return in_memory(program, reporter)
 
 
-def summary(config: Config, episodes: training.Table, num_seeds: int) -> Table:
+def summary(learner: Learner, episodes: Columns, seeds: tuple[int, ...]) -> Table:
     """Run average, best and last rolling mean over 20 episodes; mean and std over seeds."""
-    title = f"{config.method} in {type(config.world).__name__.removesuffix('Config')}"
+    title = f"{learner.config.method} in {type(learner.world).__name__}"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
     for column in ("", "mean", "std over seeds"):
         table.add_column(column, justify="right")
-    measures = training.measures(episodes, num_seeds)
-    for name, values in dataclasses.asdict(measures).items():
+    for name, values in score_measures(scores_by_seed(episodes, len(seeds))).items():
         std = f"{np.std(values, ddof=1):.3f}" if len(values) > 1 else ""
         table.add_row(name, f"{np.mean(values):.3f}", std)
-    table.caption = references(config, np.unique(episodes["seed"]))
+    table.caption = references(learner.world, seeds)
     return table
 
 
-def references(config: Config, seeds: np.ndarray) -> str:
+def references(world: World, seeds: tuple[int, ...]) -> str:
     """What policies that learn nothing score on average over these seeds' worlds, for scale."""
-    world, _ = build(config)
-    worlds = [world.for_seed(int(seed)) for seed in seeds]
+    worlds = [world.for_seed(seed) for seed in seeds]
     if worlds[0] is world:  # the same for every seed
         worlds = [world]
     known = []

@@ -17,10 +17,10 @@ from rich.table import Table
 
 from primax.cli.common import plain_console, start_jax
 from primax.errors import InputError, check_range, lookup
-from primax.guarantees import Bench, Row, run_checks
-from primax.guarantees.audit import AUDITS
-from primax.guarantees.checks import CHECKS, run_audit
-from primax.guarantees.row import FAILS
+from primax.verify import Bench, Row, run_checks
+from primax.verify.audit import AUDITS
+from primax.verify.checks import CHECKS, run_audit
+from primax.verify.row import FAILS
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -63,7 +63,7 @@ def chosen(args: argparse.Namespace) -> list[str]:
     if args.plot and (args.run or "neutrality" not in names):
         raise InputError("--plot draws the row neutrality, which is not among those asked for")
     if args.plot and find_spec("matplotlib") is None:
-        raise InputError("--plot needs matplotlib: pip install 'primax[report]'")
+        raise InputError("--plot needs matplotlib: pip install 'primax-rl[report]'")
     return [name for name in known if name in names]
 
 

@@ -8,8 +8,8 @@ import jax
 from primax.cli.common import plain_console, world_from
 from primax.errors import check_range
 from primax.worlds import WORLDS
-from primax.worlds.film import scenes
-from primax.worlds.render import rgb, show, write_gif
+from primax.worlds.drawing.film import scenes
+from primax.worlds.drawing.render import rgb, show, write_gif
 from primax.worlds.rollout import play
 from primax.worlds.scripted import POLICIES, make_policy
 

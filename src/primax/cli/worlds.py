@@ -1,27 +1,20 @@
 """Lists the worlds and scores scripted policies in them, beside exact and published numbers."""
 
 import argparse
-import dataclasses
 import math
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from primax.cli.common import plain_console, world_from
+from primax.config.fields import walk
 from primax.errors import InputError, canonical, check_range
 from primax.paper.published import scripted_score
-from primax.settings import field_docs
 from primax.worlds import WORLDS, World
 from primax.worlds.exact import expected_score
 from primax.worlds.rollout import outcomes
 from primax.worlds.scripted import POLICIES, make_policy
 from primax.worlds.tally import Outcome
-
-SCORES = {
-    "butterflies": "caught an episode",
-    "maze": "episodes that reach the flag",
-    "two_wings": "share of steps in the silent wing",
-}
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -52,16 +45,14 @@ def _options(world: World) -> Table:
     table = Table(
         "option", "value", "what", title=type(world).__doc__, title_justify="left", box=SIMPLE_HEAD
     )
-    docs = field_docs(type(world.config))
-    for field in dataclasses.fields(world.config):
-        value = str(getattr(world.config, field.name))
-        table.add_row(field.name, value.strip(), docs[field.name].replace("`", ""))
+    for field in walk(world.config):
+        table.add_row(field.name, str(field.value).strip(), field.doc.replace("`", ""))
     return table
 
 
 def _scores(name: str, world: World, args: argparse.Namespace) -> Table:
     """A row a policy; the interval is the mean's, by the normal approximation."""
-    title = f"\n{name}: {SCORES.get(name, 'score')}, n = {args.episodes:,} episodes"
+    title = f"\n{name}: {world.score}, n = {args.episodes:,} episodes"
     columns = ["mean", "std", "95% interval", "exact", "paper"]
     if args.world:
         columns = [*columns[:-1], "coverage", "distance"]

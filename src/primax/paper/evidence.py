@@ -6,25 +6,28 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from primax.config_json import unsaid
+from primax.config.fields import flatten
 from primax.errors import InputError
-from primax.paper.experiments import CELLS, cell_name
-from primax.paper.folders import NOT_RUN, Floats, RunFolder, Sample, open_run
-from primax.paper.measures import measure
+from primax.paper.experiments import CELLS, Cell, cell_name
 from primax.paper.published import published
 from primax.paper.whole import CEILING, check
-from primax.settings import flatten
+from primax.runs.measures import Sample, measure
+from primax.runs.read import BROKEN, NOT_RUN, Floats, Run, Unusable, find_run
 from primax.worlds.layouts import read
 
 PAPERS_NAME = {"prime_no_gate": "prime_alpha0"}
 """Variants the published numbers call otherwise."""
-BROKEN, LEFT_OUT = "broken", "not part of this scale"
+LEFT_OUT = "not part of this scale"
 """Why else a run is not there."""
 PAPERS_MEASURE = {"average": "catch", "peak": "peak"}
 
 
 class MissingError(Exception):
-    """A number that is not there; the message says which and why."""
+    """A number that is not there."""
+
+    def __init__(self, what: str, why: str):
+        super().__init__(f"{what}: {why}")
+        self.what, self.why = what, why
 
 
 @runtime_checkable
@@ -57,15 +60,13 @@ class Published:
 
 
 class Runs:
-    """Runs in folders named like the cells, read once each; broken ones are set apart."""
+    """Runs in folders named like the cells, read once each."""
 
     def __init__(self, folders: Mapping[str, Path], left_out: frozenset[str] = frozenset()):
         self.folders = dict(folders)
         self.left_out = left_out
         """Cells that nobody asked for: without them nothing is missing."""
-        self.broken: dict[str, str] = {}
-        """Why a cell's folder, as far as any was opened, cannot be used."""
-        self._opened: dict[str, RunFolder | str] = {}
+        self._opened: dict[str, Run | Unusable] = {}
 
     @classmethod
     def under(cls, path: Path, scale: str = "paper") -> "Runs":
@@ -73,35 +74,57 @@ class Runs:
         left_out = frozenset(name for name, cell in CELLS.items() if not cell.is_in(scale))
         return cls({name: path / name for name in CELLS}, left_out)
 
-    def run(self, variant: str, world: str) -> RunFolder | str:
-        """A finished run, or in a few words why there is none."""
-        name = cell_name(variant, world)
-        if name not in self._opened:
-            self._opened[name] = self._open(name)
-        return self._opened[name]
+    def of(self, cell: Cell) -> Run | Unusable:
+        """A cell's finished run, or why there is none."""
+        if cell.name not in self._opened:
+            self._opened[cell.name] = self._open(cell)
+        return self._opened[cell.name]
 
-    def _open(self, name: str) -> RunFolder | str:
+    def run(self, variant: str, world: str) -> Run | Unusable:
+        """The same, by name."""
+        return self.of(CELLS[cell_name(variant, world)])
+
+    def _open(self, cell: Cell) -> Run | Unusable:
+        folder = self.folders.get(cell.name)
+        found = Unusable(NOT_RUN) if folder is None else find_run(folder)
+        if isinstance(found, Unusable):
+            is_left_out = found.why == NOT_RUN and cell.name in self.left_out
+            return Unusable(LEFT_OUT) if is_left_out else found
         try:
-            found = open_run(self.folders[name]) if name in self.folders else NOT_RUN
-            if isinstance(found, RunFolder) and CELLS[name].variant.is_available:
-                check(found, CELLS[name])
+            if cell.variant.is_available:
+                check(found, cell)
         except InputError as error:
-            self.broken[name] = str(error)
-            return BROKEN
-        return LEFT_OUT if found == NOT_RUN and name in self.left_out else found
+            return Unusable(BROKEN, str(error))
+        return found
+
+    @property
+    def broken(self) -> dict[str, str]:
+        """Why a cell's folder cannot be used, of all that are broken."""
+        opened = {name: self.of(cell) for name, cell in CELLS.items()}
+        return {
+            name: found.reason
+            for name, found in opened.items()
+            if isinstance(found, Unusable) and found.why == BROKEN
+        }
+
+    @property
+    def usable(self) -> dict[str, Run]:
+        """By cell, the runs that are there and whole."""
+        opened = {name: self.of(cell) for name, cell in CELLS.items()}
+        return {name: found for name, found in opened.items() if isinstance(found, Run)}
 
     def sample(self, variant: str, world: str, name: str) -> Sample | None:
         run = self.run(variant, world)
-        return None if isinstance(run, str) else measure(run, name)
+        return measure(run, name) if isinstance(run, Run) else None
 
     def status(self, variant: str, world: str) -> str:
         run = self.run(variant, world)
-        return run if isinstance(run, str) else "not recorded"
+        return run.why if isinstance(run, Unusable) else "not recorded"
 
     def settings(self, variant: str, world: str) -> dict[str, Any]:
         """A run's settings by dotted name; where it was not run, what it would run with."""
         run = self.run(variant, world)
-        if not isinstance(run, str):
+        if isinstance(run, Run):
             return run.settings
         return flatten(CELLS[cell_name(variant, world)].config("paper"))
 
@@ -111,40 +134,29 @@ class Runs:
         clip, gamma, q_max = (known[name] for name in CEILING)
         return clip + gamma * q_max
 
-    def changes(self, variant: str, world: str) -> list[str]:
+    def changes(self, cell: Cell) -> list[str]:
         """How a run's settings differ from those of its cell at the paper's scale."""
-        run, cell = self.run(variant, world), CELLS[cell_name(variant, world)]
-        if isinstance(run, str) or not cell.variant.is_available:
+        run = self.of(cell)
+        if isinstance(run, Unusable) or not cell.variant.is_available:
             return []
         theirs, ours = _named(run), flatten(cell.config("paper"))
         apart = [name for name in ours if name in theirs and theirs[name] != ours[name]]
         return [f"{name} {_short(theirs[name])}" for name in apart]
 
-    def unsaid(self, variant: str, world: str) -> list[str]:
-        """Settings a run's config.json does not give, which are read as they are in this version."""
-        run = self.run(variant, world)
-        try:
-            return [] if isinstance(run, str) else list(unsaid(run.content))
-        except (ValueError, KeyError, TypeError):
-            return []  # of a method or with a field this version does not have
-
     def mixed(self) -> list[str]:
         """Runs whose world or length is not that of the first run there is in the same world."""
         first: dict[str, dict[str, Any]] = {}
-        said = []
-        for name, cell in CELLS.items():
-            run = self.run(cell.variant.name, cell.world)
-            if isinstance(run, str):
-                continue
+        apart_by_name = []
+        for name, run in self.usable.items():
             named = _named(run).items()
             known = {k: v for k, v in named if k == "steps" or k.startswith("world.")}
-            other = first.setdefault(cell.world, known)
+            other = first.setdefault(CELLS[name].world, known)
             apart = [f"{k} {_short(known.get(k))}" for k in other if known.get(k) != other[k]]
-            said += [f"{name} ({', '.join(apart)})"] if apart else []
-        return said
+            apart_by_name += [f"{name} ({', '.join(apart)})"] if apart else []
+        return apart_by_name
 
 
-def _named(run: RunFolder) -> dict[str, Any]:
+def _named(run: Run) -> dict[str, Any]:
     """A run's settings, its map as the map itself where it was given by name."""
     found = run.settings
     if "world.layout" in found:
@@ -161,7 +173,7 @@ def need(source: Source, variant: str, world: str, name: str) -> Floats:
     """A value a seed; MissingError where there is none."""
     found = source.sample(variant, world, name)
     if found is None:
-        raise MissingError(f"{cell_name(variant, world)}: {source.status(variant, world)}")
+        raise MissingError(cell_name(variant, world), source.status(variant, world))
     return found.values
 
 
@@ -170,9 +182,9 @@ def pair(source: Source, sides: tuple[str, str], world: str, name: str) -> tuple
     found = [source.sample(side, world, name) for side in sides]
     for side, sample in zip(sides, found, strict=True):
         if sample is None:
-            raise MissingError(f"{cell_name(side, world)}: {source.status(side, world)}")
+            raise MissingError(cell_name(side, world), source.status(side, world))
     a, b = (dict(zip(s.seeds, s.values.tolist(), strict=True)) for s in found if s is not None)
     both = [seed for seed in a if seed in b]
     if not both:
-        raise MissingError(f"{' and '.join(cell_name(s, world) for s in sides)}: no common seed")
+        raise MissingError(" and ".join(cell_name(s, world) for s in sides), "no common seed")
     return np.array([a[seed] for seed in both]), np.array([b[seed] for seed in both])

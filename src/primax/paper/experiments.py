@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass, field
 
-from primax.config import Config
+from primax.config.schema import Config
 from primax.errors import InputError, canonical, hint
-from primax.methods import METHODS, configure
+from primax.methods import METHODS
+from primax.presets import configure
 
 Settings = dict[str, str]
 

@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from primax.paper.evidence import BROKEN
 from primax.paper.reproduce import HALFWAY, Home, Task, in_all
+from primax.runs.read import BROKEN
 
 HEAD = ("cell", "seeds × steps", "state", "seconds")
 RATES = {

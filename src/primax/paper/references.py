@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from primax.paper import experiments
 from primax.paper.evidence import Runs
-from primax.paper.experiments import VARIANTS, WORLDS
-from primax.paper.measures import rolling
-from primax.worlds import World, make_world
+from primax.paper.experiments import VARIANTS
+from primax.runs.measures import rolling
+from primax.runs.read import Run
+from primax.worlds import WORLDS, World, make_world
 from primax.worlds.exact import expected_score
 from primax.worlds.rollout import outcomes
 from primax.worlds.scripted import make_policy
@@ -59,7 +61,7 @@ def all_of(runs: Runs) -> dict[str, dict[str, dict[str, float]]]:
     """Every policy in every world, by name."""
     return {
         world: {policy: asdict(reference(runs, world, policy)) for policy in POLICIES}
-        for world in WORLDS
+        for world in experiments.WORLDS
     }
 
 
@@ -70,12 +72,8 @@ def density(runs: Runs) -> Density:
 
 def _options(runs: Runs, world: str) -> Options:
     """The world's options in the first run there is."""
-    for variant in ("prime", *VARIANTS):
-        if not isinstance(runs.run(variant, world), str):
-            break
-    else:
-        variant = "random"
-    settings = runs.settings(variant, world)
+    there = (v for v in ("prime", *VARIANTS) if isinstance(runs.run(v, world), Run))
+    settings = runs.settings(next(there, "random"), world)
     named = {k.removeprefix("world."): v for k, v in settings.items() if k.startswith("world.")}
     return tuple((name, value) for name, value in named.items() if name != "name")
 
@@ -84,10 +82,9 @@ def _episodes(runs: Runs, world: str, options: Options) -> int:
     """How many a run has."""
     for variant in ("prime", *VARIANTS):
         run = runs.run(variant, world)
-        if not isinstance(run, str):
+        if isinstance(run, Run) and run.steps:
             return max(1, run.steps // int(dict(options)["horizon"]))
-    steps = {"butterflies": 250_000, "maze": 200_000}[world]
-    return steps // int(dict(options)["horizon"])
+    return WORLDS[world].steps // int(dict(options)["horizon"])
 
 
 @cache

@@ -6,17 +6,18 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from primax import folder as disk
-from primax import runs
-from primax.config import Config
-from primax.config_json import create, read_config
+from primax.agent.learner import make_learner
 from primax.errors import InputError, StoppedError
-from primax.paper.evidence import BROKEN, Runs
+from primax.paper.evidence import Runs
 from primax.paper.experiments import SCALES, Cell
-from primax.paper.folders import UNFINISHED
-from primax.stops import interrupts
+from primax.paper.predict import CPU_CORES, predict
+from primax.runs import checkpoints, disk
+from primax.runs.loop import Say
+from primax.runs.proceed import Job, Listener, proceed
+from primax.runs.proceed import begin as begin_run
+from primax.runs.read import BROKEN, UNFINISHED, Run, Unusable, open_run
+from primax.runs.stops import interrupts
 
 TO_RUN, FINISHED, HALFWAY, ABSENT = "to run", "finished", "to go on", "not available yet"
 MOST_JOBS = 4
@@ -24,29 +25,6 @@ MOST_JOBS = 4
 
 LISTEN_S = 0.2
 """Seconds until a signal is answered."""
-
-# docs/performance.md, 442f739: an H200, 15 seeds alone for 250,000 steps, without compiling (all
-# but `task` and ten networks with MPS running, which costs 4 to 10%); PRIME with 2 and 10 networks.
-# What is launches does not grow with seeds (1, 15 and 60 were timed).
-GPU_S = {"task": 23.5, "random": 23.5, "rnd": 36.8, "disagreement": 38.3, "smirl": 33.8}
-GPU_OTHER_S = 38.0  # not timed alone
-GPU_PRIME_S = {2: 60.1, 10: 103.0}
-GPU_SEEDS, GPU_LAUNCHES, GPU_COMPILE_S = 15, (0.68, 0.38), (20.0, 45.0)  # without PRIME and with
-# Fitted to results/bench/table_cpu.json (646b59c): a run alone on two cores of an AMD EPYC. A network
-# does so many multiplications a second, and takes a time besides; compiling without PRIME and with.
-CPU_CORES, CPU_WORK, CPU_UPDATE_S, CPU_COMPILE_S = 2, 4.3e10, 1.9e-4, (10.0, 18.0)
-CPU_REWARD = {  # all but PRIME's by docs/rewards.md, beside `task`, whose critics are two there
-    "task": 0.0,
-    "random": 0.0,
-    "rnd": 0.8,
-    "rnd_snapshot": 1.8,
-    "disagreement": 1.9,
-    "moss": 2.3,
-    "prime": 1.05,
-}
-"""What a reward costs at an update, in critics; PRIME's as much again for each of its heads."""
-CPU_OTHER_REWARD = 0.4
-STEPS = 250_000
 
 
 @dataclass(frozen=True)
@@ -68,15 +46,7 @@ class Task:
         return self.state in (TO_RUN, HALFWAY)
 
 
-@dataclass(frozen=True)
-class Worker:
-    """Whom a cell's run tells of what it does."""
-
-    say: Callable[[str], None]
-    on_window: Callable[[Any], None]
-
-
-Watch = Callable[[Task], AbstractContextManager[Worker]]
+Watch = Callable[[Task], AbstractContextManager[Listener]]
 """Entered when a task begins, left when it is through."""
 
 
@@ -123,31 +93,32 @@ def plan(home: Home, cells: list[Cell], platform: str) -> list[Task]:
     there, tasks = Runs.under(home.runs, home.scale), []
     for cell in cells:
         try:
-            state, why = _state(home, cell, there), there.broken.get(cell.name, "")
+            state, why = _state(home, cell, there.of(cell))
         except InputError as error:
             state, why = BROKEN, str(error)
-        task = Task(cell, state, 0.0, why, disk.newest_step(home.folder(cell)))
+        task = Task(cell, state, 0.0, why, checkpoints.newest_step(home.folder(cell)))
         seconds = predict(cell, home.scale, platform, task.done) if task.is_open else 0.0
         tasks.append(replace(task, seconds=seconds))
     return tasks
 
 
-def _state(home: Home, cell: Cell, there: Runs) -> str:
-    found = there.run(cell.variant.name, cell.world)
-    if not isinstance(found, str):
-        return FINISHED
+def _state(home: Home, cell: Cell, found: Run | Unusable) -> tuple[str, str]:
+    """Where a cell stands and, if its folder is broken, why."""
+    if isinstance(found, Run):
+        return FINISHED, ""
     if not cell.variant.is_available:
-        return ABSENT
-    if found == UNFINISHED:
+        return ABSENT, ""
+    if found.why == UNFINISHED:
         _check_same(home, cell)
-        return HALFWAY
-    return BROKEN if found == BROKEN else TO_RUN
+        return HALFWAY, ""
+    return (BROKEN, found.reason) if found.why == BROKEN else (TO_RUN, "")
 
 
 def _check_same(home: Home, cell: Cell) -> None:
     """Refuses a folder of another configuration."""
     folder = home.folder(cell)
-    if read_config(folder) != (cell.config(home.scale), cell.seeds(home.scale)):
+    run = open_run(folder)
+    if (run.config, run.given_seeds) != (cell.config(home.scale), cell.seeds(home.scale)):
         raise InputError(
             f"{folder} holds a run of other settings: move it, or choose another --out"
         )
@@ -182,44 +153,19 @@ def in_all(tasks: list[Task], num: int, platform: str) -> float:
     return max(busy) / share
 
 
-def predict(cell: Cell, scale: str, platform: str, done: int = 0) -> float:
-    """Seconds from a step on, compiling included."""
-    config, num_seeds = cell.config(scale), len(cell.seeds(scale))
-    heads, left = getattr(config.reward, "heads", 0), config.total_steps - done
-    is_prime = config.method == "prime"
-    if platform == "gpu":
-        launches, whole = GPU_LAUNCHES[is_prime], GPU_S.get(config.method, GPU_OTHER_S)
-        if is_prime:
-            (few, least), (many, most) = GPU_PRIME_S.items()
-            share = (config.critics.heads + heads - few) / (many - few)
-            whole = least + share * (most - least)
-        whole *= launches + (1 - launches) * num_seeds / GPU_SEEDS
-        return GPU_COMPILE_S[is_prime] + whole * left / STEPS
-    reward = CPU_REWARD.get(config.method, CPU_OTHER_REWARD) * (1 + heads)
-    updates = num_seeds * left / config.update_every
-    each = CPU_UPDATE_S + _work(config) / CPU_WORK
-    return CPU_COMPILE_S[is_prime] + updates * (config.critics.heads + reward) * each
-
-
-def _work(config: Config) -> float:
-    """Multiplications of a network's update on one minibatch: forward, target and backward."""
-    net, cells = config.net, getattr(config.world, "size", 10) ** 2
-    convolutions = 9 * cells * net.first_channels * (4 + net.second_channels)
-    embedding = cells * net.second_channels * net.embedding
-    return 5.0 * config.critics.batch * (convolutions + embedding)
-
-
-def work(home: Home, cell: Cell, worker: Worker, is_asked: runs.IsAsked) -> None:
+def work(home: Home, cell: Cell, listener: Listener) -> None:
     """Begins a cell's run or takes it up."""
-    folder = home.folder(cell)
+    folder, config = home.folder(cell), cell.config(home.scale)
+    learner, seeds = make_learner(config), cell.seeds(home.scale)
     if (folder / "config.json").exists():
         _check_same(home, cell)
+        job = Job(folder, learner, seeds)
     else:
-        create(folder, cell.config(home.scale), cell.seeds(home.scale))
-    runs.proceed(folder, worker.say, worker.on_window, is_asked=is_asked)
+        job = begin_run(folder, learner, seeds)
+    proceed(job, listener)
 
 
-def work_all(home: Home, tasks: list[Task], num: int, watch: Watch, say: runs.Say) -> None:
+def work_all(home: Home, tasks: list[Task], num: int, watch: Watch, say: Say) -> None:
     """Runs tasks side by side. A signal, or the first to fail, stops the others too, at the end of
     their windows and with a checkpoint. Of a signal and a failure, the failure is told.
 
@@ -235,8 +181,8 @@ def work_all(home: Home, tasks: list[Task], num: int, watch: Watch, say: runs.Sa
             if is_asked():
                 return
             try:
-                with watch(task) as worker:
-                    work(home, task.cell, worker, is_asked)
+                with watch(task) as listener:
+                    work(home, task.cell, replace(listener, is_asked=is_asked))
             except StoppedError:
                 return  # because of a signal or a failure, which are told below
             except BaseException as error:  # raised again below, where somebody hears it

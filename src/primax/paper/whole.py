@@ -3,11 +3,11 @@
 from functools import cache
 from typing import Any
 
+from primax.agent.training import EPISODE_COLUMNS
+from primax.config.fields import flatten
 from primax.errors import InputError
 from primax.paper.experiments import VARIANTS, Cell, Variant
-from primax.paper.folders import RunFolder
-from primax.settings import flatten
-from primax.training import EPISODE_COLUMNS
+from primax.runs.read import Run
 from primax.worlds import make_world
 
 Settings = dict[str, Any]
@@ -17,14 +17,14 @@ CEILING = ("reward.reward_clip", "critics.gamma", "critics.q_max")
 """What Figure 2 reads of PRIME."""
 
 
-def check(run: RunFolder, cell: Cell) -> None:
+def check(run: Run, cell: Cell) -> None:
     """Refuses, in one line that names the folder, what cannot stand in a table."""
     _check_settings(run, cell)
     _check_owner(run, cell)
     _check_tables(run)
 
 
-def _check_settings(run: RunFolder, cell: Cell) -> None:
+def _check_settings(run: Run, cell: Cell) -> None:
     """Every setting is of the kind it should be, and the world can be built."""
     found, ours = run.settings, flatten(cell.config("paper"))
     for name, value in ours.items():
@@ -38,7 +38,7 @@ def _check_settings(run: RunFolder, cell: Cell) -> None:
         raise InputError(f"{run.path} has seed {max(run.seeds)}: these tables hold 0 to 14")
     options = {name: value for name, value in run.content["world"].items() if name != "name"}
     try:
-        make_world(run.content["world"]["name"], **options)
+        make_world(run.world, **options)
     except (InputError, TypeError, KeyError) as error:
         raise InputError(f"{run.path} has a world that cannot be built: {error}") from error
 
@@ -53,9 +53,9 @@ def _is_alike(value: Any, ours: Any) -> bool:
     return isinstance(value, type(ours))
 
 
-def _check_owner(run: RunFolder, cell: Cell) -> None:
+def _check_owner(run: Run, cell: Cell) -> None:
     """Method, world and what makes the variant are the cell's, and no other variant's."""
-    variant, held = cell.variant, (run.content["method"], run.content["world"]["name"])
+    variant, held = cell.variant, (run.method, run.world)
     if held != (variant.method, cell.world):
         raise InputError(f"{run.path} holds a run of {held[0]} in {held[1]}, not {cell.name}'s")
     if not _is_of(run, variant, cell.world):
@@ -66,7 +66,7 @@ def _check_owner(run: RunFolder, cell: Cell) -> None:
             raise InputError(f"{run.path} has the settings of {other.name}, not {variant.name}'s")
 
 
-def _is_of(run: RunFolder, variant: Variant, world: str) -> bool:
+def _is_of(run: Run, variant: Variant, world: str) -> bool:
     """Whether a run has a variant's own settings, as they are at some scale."""
     found = run.settings
     return any(
@@ -86,7 +86,7 @@ def _own(variant: str, world: str) -> tuple[Settings, ...]:
     return tuple(found)
 
 
-def _check_tables(run: RunFolder) -> None:
+def _check_tables(run: Run) -> None:
     """Both tables are there and whole, with all columns."""
     for table, columns in (("episodes", EPISODE_COLUMNS), ("windows", ())):
         found = getattr(run, table)

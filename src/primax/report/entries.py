@@ -6,24 +6,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from primax.errors import InputError
-from primax.report import curves, heat, naming, replays
-from primax.report.audits import Audit, audited
-from primax.report.facts import Origin, origin
-from primax.report.frozen import frozen
-from primax.report.naming import Look, Place
+from primax.report import naming
+from primax.report.naming import LineStyle, Place
 from primax.report.packing import shares
-from primax.report.reading import (
-    Gap,
-    Grid,
-    Run,
-    attempt,
-    grid,
-    open_run,
-    read_maps,
-    read_replays,
-    read_rows,
-)
-from primax.tables import Table
+from primax.report.parts import curves, heat, replays
+from primax.report.parts.facts import Origin, origin
+from primax.report.parts.frozen import frozen
+from primax.report.parts.promises import Audit, audited
+from primax.report.reading import Gap, Grid, attempt, gaps_of, grid
+from primax.runs.read import Run, open_run
+from primax.runs.tables import Table
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -46,7 +38,9 @@ class Entry:
     """A run as the page has it."""
 
     run: Run
-    look: Look
+    folder: str
+    """Its folder's name, with as much of the path as tells it from the others."""
+    style: LineStyle
     name: str
     """Method and world, as people say it."""
     place: int
@@ -83,14 +77,16 @@ class Entries:
 
 def gather(paths: tuple[Path, ...]) -> Entries:
     """Reads every folder."""
+    names = naming.names(paths)
     opened = [
-        attempt(name, lambda path=path, name=name: open_run(path, name))
-        for path, name in zip(paths, naming.names(paths), strict=True)
+        attempt(name, lambda path=path: open_run(path))
+        for path, name in zip(paths, names, strict=True)
     ]
     broken = tuple((found.part, found.why) for found in opened if isinstance(found, Gap))
     runs = [found for found in opened if isinstance(found, Run)]
+    names = [name for name, found in zip(names, opened, strict=True) if isinstance(found, Run)]
     places, of_run = naming.places(runs)
-    looks = naming.looks(runs, of_run)
+    styles = naming.styles(runs, names, of_run)
     read = [_read(run, places[number]) for run, number in zip(runs, of_run, strict=True)]
     points = curves.window_points([r.windows for r in read if not isinstance(r.windows, Gap)])
     rooms = zip(
@@ -102,17 +98,18 @@ def gather(paths: tuple[Path, ...]) -> Entries:
         strict=True,
     )
     entries = [
-        _entry(run, look, place, places[place], found, points, room)
-        for run, look, place, found, room in zip(runs, looks, of_run, read, rooms, strict=True)
+        _entry(run, name, style, place, places[place], found, points, room)
+        for run, name, style, place, found, room in zip(
+            runs, names, styles, of_run, read, rooms, strict=True
+        )
     ]
     order = sorted(range(len(entries)), key=lambda i: (entries[i].place, i))
     return Entries(tuple(entries[i] for i in order), tuple(places), broken, points)
 
 
 def _read(run: Run, place: Place) -> Read:
-    every, warmup = run.content.get("window", 1), run.content.get("warmup", 0)
-    windows = attempt("windows", lambda: read_rows(run, "windows.csv", every, warmup))
-    maps = attempt("maps", lambda: heat.checked(read_maps(run.path), run.seeds))
+    windows = attempt("windows", lambda: run.windows)
+    maps = attempt("maps", lambda: heat.checked(run.maps(), run.seeds))
     return Read(
         attempt("episodes", lambda: _scored(run)),
         windows,
@@ -123,8 +120,7 @@ def _read(run: Run, place: Place) -> Read:
 
 
 def _scored(run: Run) -> Grid:
-    horizon = run.content["world"].get("horizon", 1)
-    found = grid(read_rows(run, "episodes.csv", horizon), len(run.seeds))
+    found = grid(run.episodes, len(run.seeds))
     if "score" not in found:
         raise InputError("episodes.csv has no column score")
     return found
@@ -132,7 +128,8 @@ def _scored(run: Run) -> Grid:
 
 def _entry(
     run: Run,
-    look: Look,
+    folder: str,
+    style: LineStyle,
     number: int,
     place: Place,
     read: Read,
@@ -142,18 +139,19 @@ def _entry(
     episodes = _then(read.episodes, "episodes", _scores)
     scores = Scores({}, {}, 0) if isinstance(episodes, Gap) else episodes
     windows = _then(read.windows, "windows", lambda table: curves.windows(table, points))
-    audit = _then(read.long_windows, "audit", lambda table: audited(run, table))
+    audit = _then(read.long_windows, "audit", lambda table: audited(run))
     maps = _then(read.maps, "maps", lambda found: heat.pack(found, rooms[0]))
     averages = scores.measures.get("average", [])
     ranked = {s: v for s, v in zip(run.seeds, averages, strict=False) if v is not None}
     played = _then(read.played, "replays", lambda found: replays.choose(found, ranked, rooms[1]))
     parts = (episodes, windows, audit, maps, played)
-    gaps = [*run.gaps, *(part for part in parts if isinstance(part, Gap))]
+    gaps = [*gaps_of(run), *(part for part in parts if isinstance(part, Gap))]
     drawn = {"episodes": scores.curves, "windows": {} if isinstance(windows, Gap) else windows}
     return Entry(
         run,
-        look,
-        f"{look.label} · {place.title}",
+        folder,
+        style,
+        f"{style.label} · {place.title}",
         number,
         origin(run),
         scores.steps,
@@ -188,7 +186,7 @@ def _then(found: T | Gap, part: str, use: Callable[[T], U]) -> U | Gap:
 
 
 def _played(run: Run, place: Place, maps: heat.Arrays | Gap) -> dict[str, Any]:
-    lines = read_replays(run.path)
+    lines = run.replays()
     if place.world is None:
         raise InputError(f"this version has no world {run.world!r} with these options")
     kept = attempt("frozen reward", lambda: frozen(run))

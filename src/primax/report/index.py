@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from primax.paper.experiments import VARIANTS
-from primax.report import curves, heat, lines
 from primax.report.entries import Entries, Entry
 from primax.report.naming import Place
+from primax.report.parts import curves, heat, lines
 from primax.report.reading import Gap, attempt
 from primax.worlds import ACTIONS, World
 
@@ -39,7 +39,7 @@ def grouped(entries: Entries) -> list[dict[str, Any]]:
 
 def _is_first(entry: Entry, runs: tuple[Entry, ...]) -> bool:
     """Whether it is not put after the paper's own: it is one, or its world has few runs."""
-    known = VARIANTS.get(entry.look.variant)
+    known = VARIANTS.get(entry.style.variant)
     return (known is not None and known.is_papers) or (
         sum(other.place == entry.place for other in runs) <= MANY
     )
@@ -49,7 +49,7 @@ def _lead(runs: list[Numbered]) -> dict[str, Any]:
     """What a headline names: PRIME where it was run, and the highest; decimals that fit them."""
     scored = [entry for _, entry in runs if entry.summaries.get("average")]
     scored.sort(key=_average, reverse=True)
-    primes = [entry for entry in scored if entry.look.variant == "prime"]
+    primes = [entry for entry in scored if entry.style.variant == "prime"]
     tops = [(entry.summaries["peak"] or {}).get("mean") or 0.0 for entry in scored]
     decimals = 3 if max(tops, default=0.0) <= 1 else 2
     return {
@@ -95,14 +95,14 @@ def index(entries: Entries, groups: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _run(entry: Entry) -> dict[str, Any]:
-    look = entry.look
+    style = entry.style
     return {
         "name": entry.name,
-        "label": look.label,
-        "variant": look.variant,
-        "colour": look.colour,
-        "onDark": look.on_dark,
-        "dash": list(look.dash),
+        "label": style.label,
+        "variant": style.variant,
+        "colour": style.colour,
+        "onDark": style.on_dark,
+        "dash": list(style.dash),
         "place": entry.place,
         "seeds": list(entry.run.seeds),
         "method": entry.run.method,

@@ -7,24 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from primax.paper.drawing import STYLE
+from primax.methods import METHODS
 from primax.paper.experiments import VARIANTS
-from primax.report.reading import Run, attempt
+from primax.paper.figures.drawing import STYLE
+from primax.report.reading import attempt
+from primax.runs.read import Run
 from primax.worlds import World, make_world
 
-LABELS = {name: variant.label for name, variant in VARIANTS.items()} | {
-    "ensemble_snapshot": "Disagreement, frozen by window",
-    "icm": "ICM",
-    "count": "Counts",
-    "dirichlet": "Dirichlet",
-    "none": "No reward",
-}
-"""Of variants, and of methods that are none."""
-SCORES = {
-    "butterflies": "catches an episode",
-    "maze": "share of episodes that reach the flag",
-    "two_wings": "share of steps in the silent wing",
-}
 OTHERS = ("#CC79A7", "#56B4E9", "#D55E00", "#009E73", "#E69F00", "#0072B2")
 """Okabe and Ito's, for methods without a colour of their own."""
 AGAIN = ((6.0, 2.5), (2.0, 2.0), (9.0, 2.0, 2.0, 2.0))
@@ -54,7 +43,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Look:
+class LineStyle:
     """A run's name and line."""
 
     label: str
@@ -112,19 +101,20 @@ def _place(run: Run, world: World | None, taken: list[str]) -> Place:
     if title in taken:
         again = sum(name == title or name.startswith(f"{title}, ") for name in taken) + 1
         title += f", options {again}"
-    return Place(run.world, title, SCORES.get(run.world, "score an episode"), world)
+    score = World.score if world is None else world.score
+    return Place(run.world, title, score, world)
 
 
-def looks(runs: Sequence[Run], of_run: Sequence[int]) -> list[Look]:
+def styles(runs: Sequence[Run], names: Sequence[str], of_run: Sequence[int]) -> list[LineStyle]:
     """By the paper's variant where the folder is called so, else by method."""
     variants = [_variant(run) for run in runs]
     pairs = list(zip(variants, of_run, strict=True))
     strangers = list(dict.fromkeys(v for v in variants if v not in STYLE))
     found = []
-    for i, (run, variant, pair) in enumerate(zip(runs, variants, pairs, strict=True)):
-        label = LABELS.get(variant, variant)
+    for i, (name, variant, pair) in enumerate(zip(names, variants, pairs, strict=True)):
+        label = label_of(variant)
         if pairs.count(pair) > 1:
-            label += f" ({run.name})"
+            label += f" ({name})"
         if variant in STYLE:
             colour, dash = STYLE[variant]
         else:
@@ -134,8 +124,16 @@ def looks(runs: Sequence[Run], of_run: Sequence[int]) -> list[Look]:
         lengths = () if isinstance(dash, str) else tuple(2.0 * float(part) for part in dash[1])
         if before := pairs[:i].count(pair):
             lengths = AGAIN[(before - 1) % len(AGAIN)]
-        found.append(Look(label, variant, colour, ON_DARK.get(colour, colour), lengths))
+        found.append(LineStyle(label, variant, colour, ON_DARK.get(colour, colour), lengths))
     return found
+
+
+def label_of(variant: str) -> str:
+    """Of the paper's variants, of methods that are none, and of what this version does not know."""
+    for known in (VARIANTS, METHODS):
+        if variant in known:
+            return known[variant].label
+    return variant
 
 
 def _variant(run: Run) -> str:

@@ -11,22 +11,25 @@ from markupsafe import Markup
 
 import primax
 from primax.errors import InputError
-from primax.guarantees.row import FAILS as BROKEN
-from primax.guarantees.row import HOLDS, PREMISE
-from primax.paper import claims, judge
-from primax.report import curves, facts, scorecards, sources
+from primax.paper.claims import claims
+from primax.paper.scorecard import rule
+from primax.report import sources
 from primax.report.entries import Entries, gather
 from primax.report.index import chunks, grouped, index, ordered
 from primax.report.packing import embedded
+from primax.report.parts import curves, facts, scorecards
 from primax.report.reading import Gap
+from primax.runs import measures
+from primax.verify.row import FAILS as BROKEN
+from primax.verify.row import HOLDS, PREMISE
 
 SCRIPTS = ("base", "theme", "curves", "seeds", "maps", "replays", "tables", "start")
 """In the order they stand on the page."""
 CLASSES = {
-    **dict.fromkeys((judge.REPRODUCED, claims.HOLDS, HOLDS), "good"),
-    **dict.fromkeys((judge.ABOVE, judge.BELOW, PREMISE), "odd"),
-    **dict.fromkeys((judge.DIFFERS, claims.FAILS, BROKEN), "bad"),
-    **dict.fromkeys((judge.UNDECIDED, judge.UNDETERMINED), "open"),
+    **dict.fromkeys((rule.REPRODUCED, claims.HOLDS, HOLDS), "good"),
+    **dict.fromkeys((rule.ABOVE, rule.BELOW, PREMISE), "odd"),
+    **dict.fromkeys((rule.DIFFERS, claims.FAILS, BROKEN), "bad"),
+    **dict.fromkeys((rule.UNDECIDED, rule.UNDETERMINED), "open"),
 }
 """How a verdict looks; one that is not here says that something is missing."""
 Say = Callable[[str], None]
@@ -53,7 +56,7 @@ def lacking(entries: Entries, reproductions: list[scorecards.Reproduction]) -> l
         parts: dict[str, list[str]] = {}
         for gap in entry.gaps:
             parts.setdefault(gap.why, []).append(gap.part)
-        said += [f"{entry.run.name}: no {', '.join(of)}: {why}" for why, of in parts.items()]
+        said += [f"{entry.folder}: no {', '.join(of)}: {why}" for why, of in parts.items()]
     for found in reproductions:
         sheets = (found.scorecard, found.claims)
         said += [f"{found.path}: no {s.part}: {s.why}" for s in sheets if isinstance(s, Gap)]
@@ -90,7 +93,7 @@ def render(entries: Entries, reproductions: list[scorecards.Reproduction]) -> st
             [e.name for e in runs],
             [entries.places[e.place].title for e in runs],
         ),
-        measures=curves.MEASURES,
+        measures=measures.SCORES,
         index=embedded(index(entries, groups)),
         chunks=[(name, embedded(content)) for name, content in chunks(entries)],
         gaps=_gaps(entries),

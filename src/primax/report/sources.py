@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from primax import folder as disk
 from primax.errors import InputError
+from primax.runs import disk
 
 PAGES = ("scorecard.csv", "claims.csv", "runs.csv")
 """What `primax reproduce` writes beside its tables and figures."""

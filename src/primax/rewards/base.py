@@ -12,10 +12,10 @@ from typing import Any, Generic, TypeVar
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, UInt8
+from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree, UInt8
 
-from primax.config import NetConfig
-from primax.replay import Batch
+from primax.config.schema import NetConfig
+from primax.rewards.transition import Batch, Recent, Step
 
 State = TypeVar("State")
 Metrics = dict[str, Float[Array, ""]]
@@ -65,33 +65,6 @@ class Spec(eqx.Module):
         whole, number, never = (jnp.zeros(num, kind) for kind in (jnp.int32, jnp.float32, bool))
         rows = Batch(obs, whole, number, obs, never, number, whole, whole, (), ())
         return Recent(rows, never, never, jnp.zeros((num, self.num_actions), jnp.float32))
-
-
-class Step(eqx.Module):
-    """One environment step, as it happens."""
-
-    obs: UInt8[Array, "c rows cols"]
-    action: Int[Array, ""]
-    next_obs: UInt8[Array, "c rows cols"]
-    key: Int[Array, ""]
-    task: Float[Array, ""]
-
-
-class Recent(eqx.Module):
-    """The newest rows, oldest first."""
-
-    rows: Batch
-    is_valid: Bool[Array, " rows"]
-    """Which of them were ever written."""
-    is_last: Bool[Array, " rows"]
-    """After which of them an episode was over."""
-    policy: Float[Array, "rows actions"]
-    """What the agent would do now in the states they led to."""
-
-    @property
-    def is_lived(self) -> Bool[Array, " rows"]:
-        """Which of them were written and are steps of a world that had not ended."""
-        return self.is_valid & (self.rows.weight > 0)
 
 
 class Reward(eqx.Module, Generic[State]):

@@ -1,14 +1,16 @@
 """Counts: one over the root of how often the state and action were met."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from primax.errors import check_choice, check_range
-from primax.replay import Batch
-from primax.rewards.base import Reward, Spec, Step
+from primax.config.fields import Choice, Range, check
+from primax.errors import check_range
+from primax.rewards.base import Reward, Spec
+from primax.rewards.transition import Batch, Step
 
 MOST_KEYS = 20_000_000
 """Entries of the table, four bytes each."""
@@ -18,14 +20,13 @@ MOST_KEYS = 20_000_000
 class CountConfig:
     """Options of the count bonus."""
 
-    reward_scale: float = 1.0
+    reward_scale: Annotated[float, Range(0, 1e9)] = 1.0
     """β, the reward of what was met once."""
-    of: str = "state_action"
+    of: Annotated[str, Choice(("state_action", "state"))] = "state_action"
     """What is counted: `state_action`, or `state` alone."""
 
     def __post_init__(self):
-        check_range("reward.reward_scale", self.reward_scale, 0, 1e9)
-        check_choice("reward.of", self.of, ("state_action", "state"))
+        check(self, "reward.")
 
 
 class Count(Reward[Int[Array, " keys"]]):

@@ -1,7 +1,7 @@
 """Dirichlet: what one more look at (s, a) is expected to tell of where it leads, exactly."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import equinox as eqx
 import jax
@@ -9,9 +9,10 @@ import jax.numpy as jnp
 from jax.scipy.special import digamma
 from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt8
 
+from primax.config.fields import Range, check
 from primax.errors import InputError, check_range
-from primax.replay import Batch
-from primax.rewards.base import Metrics, Recent, Reward, Spec, Step
+from primax.rewards.base import Metrics, Reward, Spec
+from primax.rewards.transition import Batch, Recent, Step
 
 MOST_ENTRIES = 50_000_000
 """Of the table of transitions, four bytes each."""
@@ -22,14 +23,13 @@ KEYS_AT_ONCE = 500
 class DirichletConfig:
     """Options of the Dirichlet information gain."""
 
-    prior: float = 1.0
+    prior: Annotated[float, Range(1e-6, 1e9)] = 1.0
     """How many visits the prior is worth, spread evenly over all next states."""
-    reward_scale: float = 1.0
+    reward_scale: Annotated[float, Range(0, 1e9)] = 1.0
     """What the gain, in nats, is multiplied by."""
 
     def __post_init__(self):
-        check_range("reward.prior", self.prior, 1e-6, 1e9)
-        check_range("reward.reward_scale", self.reward_scale, 0, 1e9)
+        check(self, "reward.")
 
     def check_fits(self, config: Any) -> None:
         """Refuses a learner in which steps would go uncounted."""

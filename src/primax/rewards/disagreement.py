@@ -2,53 +2,48 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Annotated
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree, UInt8
 
-from primax import nets
-from primax.errors import check_choice, check_range
-from primax.optim import adam_start, adam_step
-from primax.replay import Batch
-from primax.rewards import forward, normaliser
-from primax.rewards.base import Metrics, Reward, Spec, Step
+from primax.config.fields import Choice, Range, check
+from primax.nn import nets
+from primax.nn.optim import adam_start, adam_step
+from primax.rewards.base import Metrics, Reward, Spec
+from primax.rewards.parts import forward, normaliser
+from primax.rewards.parts.normaliser import KINDS as NORMALISERS
+from primax.rewards.transition import Batch, Step
 
 
 @dataclass(frozen=True)
 class DisagreementConfig:
     """Options of Disagreement."""
 
-    models: int = 5
+    models: Annotated[int, Range(2, 100)] = 5
     """K, forward models."""
-    features: int = 64
+    features: Annotated[int, Range(1, 4_096)] = 64
     """Width of the frozen random features they predict."""
-    hidden: int = 256
+    hidden: Annotated[int, Range(1, 65_536)] = 256
     """Units of a model's hidden layer."""
     whiten: bool = False
     """Whether features are centred, divided by their running deviation and clipped at 5."""
-    prediction_clip: float = 5.0
+    prediction_clip: Annotated[float, Range(1e-6, 1e9)] = 5.0
     """Largest prediction, up or down, when they are compared."""
-    keep: float = 0.8
+    keep: Annotated[float, Range(1e-6, 1)] = 0.8
     """Chance that a model learns from a row, drawn for each model by itself."""
-    normaliser: str = "rewards"
+    normaliser: Annotated[str, Choice(NORMALISERS)] = "rewards"
     """What the variance is divided by the running deviation of: `rewards`, `returns`, the \
 newest rewards (`moving`); `standard` subtracts the mean too; `none`."""
-    learning_rate: float = 3e-4
+    learning_rate: Annotated[float, Range(0, 1)] = 3e-4
     """Adam's step size."""
-    grad_clip: float = 10.0
+    grad_clip: Annotated[float, Range(1e-6, 1e9)] = 10.0
     """Largest global gradient norm of one model."""
 
     def __post_init__(self):
-        check_range("reward.models", self.models, 2, 100)
-        check_range("reward.features", self.features, 1, 4_096)
-        check_range("reward.hidden", self.hidden, 1, 65_536)
-        check_range("reward.prediction_clip", self.prediction_clip, 1e-6, 1e9)
-        check_range("reward.keep", self.keep, 1e-6, 1)
-        check_choice("reward.normaliser", self.normaliser, normaliser.KINDS)
-        check_range("reward.learning_rate", self.learning_rate, 0, 1)
-        check_range("reward.grad_clip", self.grad_clip, 1e-6, 1e9)
+        check(self, "reward.")
 
 
 class DisagreementState(eqx.Module):
@@ -99,7 +94,7 @@ class Disagreement(Reward[DisagreementState]):
         action: Int[Array, " n"],
     ) -> Float[Array, " n"]:
         """What the models disagree by at each (s, a)."""
-        codes = nets.sweep(lambda obs: state.encoder(nets.see(obs)), obs)
+        codes = nets.map_chunks(lambda obs: state.encoder(nets.patches(obs)), obs)
         features = self._features(state, codes)
         says = jax.vmap(lambda model: model(features, action))(state.models)
         return spread(says, self.config.prediction_clip)
@@ -130,7 +125,7 @@ class Disagreement(Reward[DisagreementState]):
     ) -> tuple[DisagreementState, Metrics]:
         """One step of every model on the minibatch, less the rows it happens to miss."""
         config, num = self.config, batch.action.shape[0]
-        codes = state.encoder(nets.see(jnp.concatenate([batch.obs, batch.next_obs])))
+        codes = state.encoder(nets.patches(jnp.concatenate([batch.obs, batch.next_obs])))
         before, after = jnp.split(self._features(state, codes), 2)
         kept = jax.random.bernoulli(key, config.keep, (config.models, num)).astype(jnp.float32)
 

@@ -1,18 +1,20 @@
 """ICM: how far a forward model is off, in features from which the action can be told."""
 
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from primax import nets
-from primax.errors import check_choice, check_range
-from primax.optim import adam_start, adam_step
-from primax.replay import Batch
-from primax.rewards import forward, normaliser
-from primax.rewards.base import Metrics, Reward, Spec, Step
+from primax.config.fields import Choice, Range, check
+from primax.nn import nets
+from primax.nn.optim import adam_start, adam_step
+from primax.rewards.base import Metrics, Reward, Spec
+from primax.rewards.parts import forward, normaliser
+from primax.rewards.parts.normaliser import KINDS as NORMALISERS
+from primax.rewards.transition import Batch, Step
 
 Patches = Float[Array, "n rows cols nine_c"]
 
@@ -21,35 +23,28 @@ Patches = Float[Array, "n rows cols nine_c"]
 class IcmConfig:
     """Options of ICM."""
 
-    features: int = 64
+    features: Annotated[int, Range(1, 4_096)] = 64
     """Width of φ."""
-    hidden: int = 256
+    hidden: Annotated[int, Range(1, 65_536)] = 256
     """Units of the hidden layer of the forward and of the inverse model."""
-    forward_share: float = 0.2
+    forward_share: Annotated[float, Range(0, 1)] = 0.2
     """Of the loss, the forward model's part; the rest is the inverse model's."""
-    loss_scale: float = 10.0
+    loss_scale: Annotated[float, Range(1e-6, 1e9)] = 10.0
     """What the loss is multiplied by; it tells only where the gradient is clipped."""
     detach: bool = False
     """Whether φ is kept from learning what the forward model would like."""
-    normaliser: str = "rewards"
+    normaliser: Annotated[str, Choice(NORMALISERS)] = "rewards"
     """What the error is divided by the running deviation of: `rewards`, `returns`, the \
 newest rewards (`moving`); `standard` subtracts the mean too; `none`."""
-    reward_clip: float = 5.0
+    reward_clip: Annotated[float, Range(1e-6, 1e9)] = 5.0
     """Largest reward."""
-    learning_rate: float = 1e-4
+    learning_rate: Annotated[float, Range(0, 1)] = 1e-4
     """Adam's step size."""
-    grad_clip: float = 40.0
+    grad_clip: Annotated[float, Range(1e-6, 1e9)] = 40.0
     """Largest global gradient norm."""
 
     def __post_init__(self):
-        check_range("reward.features", self.features, 1, 4_096)
-        check_range("reward.hidden", self.hidden, 1, 65_536)
-        check_range("reward.forward_share", self.forward_share, 0, 1)
-        check_range("reward.loss_scale", self.loss_scale, 1e-6, 1e9)
-        check_choice("reward.normaliser", self.normaliser, normaliser.KINDS)
-        check_range("reward.reward_clip", self.reward_clip, 1e-6, 1e9)
-        check_range("reward.learning_rate", self.learning_rate, 0, 1)
-        check_range("reward.grad_clip", self.grad_clip, 1e-6, 1e9)
+        check(self, "reward.")
 
 
 class Model(eqx.Module):
@@ -88,7 +83,9 @@ class Icm(Reward[IcmState]):
         if kind == "returns":
             one = jax.tree.map(lambda x: x[None], (step.obs, step.action, step.next_obs))
             before, action, after = one
-            found = self._errors(state.model, nets.see(before), action, nets.see(after))[0][0]
+            found = self._errors(state.model, nets.patches(before), action, nets.patches(after))[0][
+                0
+            ]
             scale = normaliser.stream(state.scale, found, kind, self.spec.gamma)
             state = replace(state, scale=scale)
         return state, ()
@@ -106,7 +103,7 @@ class Icm(Reward[IcmState]):
         return 0.5 * jnp.sum(off**2, axis=-1), -chosen, logits
 
     def score(self, state: IcmState, batch: Batch) -> Float[Array, " batch"]:
-        before, after = nets.see(batch.obs), nets.see(batch.next_obs)
+        before, after = nets.patches(batch.obs), nets.patches(batch.next_obs)
         error, _, _ = self._errors(state.model, before, batch.action, after)
         ratio = normaliser.normalise(state.scale, error, self.config.normaliser)
         return jnp.clip(ratio, -self.config.reward_clip, self.config.reward_clip)
@@ -114,7 +111,7 @@ class Icm(Reward[IcmState]):
     def learn(self, state: IcmState, batch: Batch, key: PRNGKeyArray) -> tuple[IcmState, Metrics]:
         """One step of φ and both models on the minibatch that was scored."""
         config, share = self.config, self.config.forward_share
-        before, after = nets.see(batch.obs), nets.see(batch.next_obs)
+        before, after = nets.patches(batch.obs), nets.patches(batch.next_obs)
 
         def loss(model: Model):
             error, surprise, logits = self._errors(model, before, batch.action, after)

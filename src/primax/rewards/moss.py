@@ -1,18 +1,19 @@
 """MOSS: in one part of an episode entropy is sought, in the next it is shunned, by the clock."""
 
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree, UInt8
 
-from primax import nets
-from primax.errors import check_range
-from primax.optim import adam_start, adam_step
-from primax.replay import Batch
-from primax.rewards import forward, normaliser
-from primax.rewards.base import Metrics, Reward, Spec, Step
+from primax.config.fields import Range, check
+from primax.nn import nets
+from primax.nn.optim import adam_start, adam_step
+from primax.rewards.base import Metrics, Reward, Spec
+from primax.rewards.parts import forward, normaliser
+from primax.rewards.transition import Batch, Step
 
 NEAREST_CLIP = 5e-4
 """Normalised distances below this count as none."""
@@ -23,35 +24,27 @@ TINY = 1e-6
 class MossConfig:
     """Options of MOSS."""
 
-    skill_dim: int = 8
+    skill_dim: Annotated[int, Range(1, 1_024)] = 8
     """Numbers of the skill the critics are given."""
-    skill_every: int = 50
+    skill_every: Annotated[int, Range(1, 10**6)] = 50
     """Steps after which a new skill is drawn."""
-    parts: int = 2
+    parts: Annotated[int, Range(1, 10**6)] = 2
     """Parts of an episode: sought, shunned, sought, and so on."""
-    features: int = 64
+    features: Annotated[int, Range(1, 4_096)] = 64
     """Width of the encoder in which distances are taken."""
-    hidden: int = 256
+    hidden: Annotated[int, Range(1, 65_536)] = 256
     """Units of the hidden layers that tell skills."""
-    neighbours: int = 16
+    neighbours: Annotated[int, Range(1, 1_000)] = 16
     """Nearest states of the minibatch that the entropy is read off."""
-    temperature: float = 0.5
+    temperature: Annotated[float, Range(1e-3, 1e3)] = 0.5
     """Of the contrastive loss."""
-    learning_rate: float = 1e-4
+    learning_rate: Annotated[float, Range(0, 1)] = 1e-4
     """Adam's step size."""
-    grad_clip: float = 10.0
+    grad_clip: Annotated[float, Range(1e-6, 1e9)] = 10.0
     """Largest global gradient norm."""
 
     def __post_init__(self):
-        check_range("reward.skill_dim", self.skill_dim, 1, 1_024)
-        check_range("reward.skill_every", self.skill_every, 1, 10**6)
-        check_range("reward.parts", self.parts, 1, 10**6)
-        check_range("reward.features", self.features, 1, 4_096)
-        check_range("reward.hidden", self.hidden, 1, 65_536)
-        check_range("reward.neighbours", self.neighbours, 1, 1_000)
-        check_range("reward.temperature", self.temperature, 1e-3, 1e3)
-        check_range("reward.learning_rate", self.learning_rate, 0, 1)
-        check_range("reward.grad_clip", self.grad_clip, 1e-6, 1e9)
+        check(self, "reward.")
 
 
 class Model(eqx.Module):
@@ -172,7 +165,9 @@ class Moss(Reward[MossState]):
 
 def encode(encoder: nets.Trunk, batch: Batch) -> tuple[Float[Array, "n f"], Float[Array, "n f"]]:
     """Codes of the states before and after."""
-    before, after = jnp.split(encoder(nets.see(jnp.concatenate([batch.obs, batch.next_obs]))), 2)
+    before, after = jnp.split(
+        encoder(nets.patches(jnp.concatenate([batch.obs, batch.next_obs]))), 2
+    )
     return before, after
 
 

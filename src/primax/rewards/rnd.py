@@ -2,18 +2,20 @@
 
 import itertools
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree, Shaped, UInt8
 
-from primax import nets
-from primax.errors import check_choice, check_range
-from primax.optim import adam_start, adam_step
-from primax.replay import Batch
-from primax.rewards import normaliser
-from primax.rewards.base import Metrics, Reward, Spec, Step
+from primax.config.fields import Choice, Range, check
+from primax.nn import nets
+from primax.nn.optim import adam_start, adam_step
+from primax.rewards.base import Metrics, Reward, Spec
+from primax.rewards.parts import normaliser
+from primax.rewards.parts.normaliser import KINDS as NORMALISERS
+from primax.rewards.transition import Batch, Step
 
 Planes = Shaped[Array, "n c rows cols"]
 SMALLEST_PIXEL = 1e-2
@@ -24,35 +26,28 @@ SMALLEST_PIXEL = 1e-2
 class RndConfig:
     """Options of RND."""
 
-    features: int = 64
+    features: Annotated[int, Range(1, 4_096)] = 64
     """Numbers of the random network that are to be predicted."""
-    predictor_layers: int = 0
+    predictor_layers: Annotated[int, Range(0, 10)] = 0
     """Layers of the predictor after its trunk; with none it is built like the random network."""
-    input: str = "next"
+    input: Annotated[str, Choice(("next", "current"))] = "next"
     """What is predicted of: the observation arrived at (`next`), or the one before (`current`)."""
-    read: str = "sampled"
+    read: Annotated[str, Choice(("sampled", "lived"))] = "sampled"
     """When the reward is computed: whenever a row is `sampled`, or once, when it is `lived`."""
     whiten: bool = False
     """Whether pixels are centred, divided by their running deviation and clipped at 5."""
-    normaliser: str = "moving"
+    normaliser: Annotated[str, Choice(NORMALISERS)] = "moving"
     """What the error is divided by the running deviation of: `rewards`, `returns`, the \
 newest rewards (`moving`); `standard` subtracts the mean too; `none`."""
-    reward_clip: float = 5.0
+    reward_clip: Annotated[float, Range(1e-6, 1e9)] = 5.0
     """Largest reward."""
-    learning_rate: float = 3e-4
+    learning_rate: Annotated[float, Range(0, 1)] = 3e-4
     """Adam's step size for the predictor."""
-    grad_clip: float = 10.0
+    grad_clip: Annotated[float, Range(1e-6, 1e9)] = 10.0
     """Largest global gradient norm of the predictor."""
 
     def __post_init__(self):
-        check_range("reward.features", self.features, 1, 4_096)
-        check_range("reward.predictor_layers", self.predictor_layers, 0, 10)
-        check_choice("reward.input", self.input, ("next", "current"))
-        check_choice("reward.read", self.read, ("sampled", "lived"))
-        check_choice("reward.normaliser", self.normaliser, normaliser.KINDS)
-        check_range("reward.reward_clip", self.reward_clip, 1e-6, 1e9)
-        check_range("reward.learning_rate", self.learning_rate, 0, 1)
-        check_range("reward.grad_clip", self.grad_clip, 1e-6, 1e9)
+        check(self, "reward.")
 
 
 class Predictor(eqx.Module):
@@ -176,7 +171,7 @@ class Rnd(Reward[RndState]):
         """What both networks see: whitened before, never after, the patches are taken."""
         if self.config.whiten:
             obs = normaliser.whitened(state.pixels, obs, SMALLEST_PIXEL)
-        return nets.see(obs)
+        return nets.patches(obs)
 
 
 def mean_square(x: Float[Array, "n features"]) -> Float[Array, " n"]:

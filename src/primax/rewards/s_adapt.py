@@ -1,17 +1,18 @@
 """S-Adapt: a bandit picks for each episode whether surprise is to be sought or shunned."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8
 
-from primax.errors import InputError, check_range
-from primax.replay import Batch
-from primax.rewards import density, normaliser
-from primax.rewards.base import Metrics, Recent, Reward, Spec, Step
+from primax.config.fields import Range, check
+from primax.errors import InputError
+from primax.rewards.base import Metrics, Reward, Spec
+from primax.rewards.parts import density, normaliser
+from primax.rewards.transition import Batch, Recent, Step
 
 SEEK, SHUN = 0, 1
 """The arms: surprise is the reward, or its negative is."""
@@ -21,16 +22,15 @@ SEEK, SHUN = 0, 1
 class SAdaptConfig:
     """Options of S-Adapt."""
 
-    surprise_clip: float = 300.0
+    surprise_clip: Annotated[float, Range(1e-6, 1e9)] = 300.0
     """Largest surprise, in nats; surprise is divided by it."""
-    explore: float = 2**0.5
+    explore: Annotated[float, Range(0, 1e6)] = 2**0.5
     """c, the weight of the bandit's confidence bound."""
     standardise: bool = True
     """Whether each arm's rewards are centred and divided by their running deviation."""
 
     def __post_init__(self):
-        check_range("reward.surprise_clip", self.surprise_clip, 1e-6, 1e9)
-        check_range("reward.explore", self.explore, 0, 1e6)
+        check(self, "reward.")
 
     def check_fits(self, config: Any) -> None:
         """Refuses a warm-up without one whole random episode to compare with."""

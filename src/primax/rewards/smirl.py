@@ -1,40 +1,40 @@
 """SMIRL: how likely an observation was under those of the same episode before it."""
 
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, UInt8
 
-from primax.errors import InputError, check_choice, check_range
-from primax.replay import Batch
-from primax.rewards import density, normaliser
-from primax.rewards.base import Metrics, Reward, Spec, Step
+from primax.config.fields import Choice, Range, check
+from primax.errors import InputError
+from primax.rewards.base import Metrics, Reward, Spec
+from primax.rewards.parts import density, normaliser
+from primax.rewards.parts.normaliser import KINDS as NORMALISERS
+from primax.rewards.transition import Batch, Step
 
 
 @dataclass(frozen=True)
 class SmirlConfig:
     """Options of SMIRL."""
 
-    log_clip: float = 300.0
+    log_clip: Annotated[float, Range(1e-6, 1e9)] = 300.0
     """Largest log-density, up or down, in nats."""
     count_first: bool = False
     """Whether the observation an episode starts with enters its density."""
     agent: bool = False
     """Whether the agent's own plane enters the density."""
-    prior: float = 0.0
+    prior: Annotated[float, Range(0, 1e6)] = 0.0
     """Pseudo-counts of a cell set and of a cell not set; 1 is Laplace's rule."""
-    normaliser: str = "rewards"
+    normaliser: Annotated[str, Choice(NORMALISERS)] = "rewards"
     """What the log-density is divided by the running deviation of: `rewards`, `returns`, the \
 newest rewards (`moving`); `standard` subtracts the mean too; `none`."""
-    map: str = "planes"
+    map: Annotated[str, Choice(("planes", "cells"))] = "planes"
     """What critics see of the density: a map for each of the `planes`, or their sum over `cells`."""
 
     def __post_init__(self):
-        check_range("reward.log_clip", self.log_clip, 1e-6, 1e9)
-        check_range("reward.prior", self.prior, 0, 1e6)
-        check_choice("reward.normaliser", self.normaliser, normaliser.KINDS)
-        check_choice("reward.map", self.map, ("planes", "cells"))
+        check(self, "reward.")
 
 
 class SmirlState(eqx.Module):

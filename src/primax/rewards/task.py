@@ -6,8 +6,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from primax.replay import Batch
 from primax.rewards.base import Reward, Spec
+from primax.rewards.transition import Batch
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The interface of a world: pure functions of one stream, to be vmapped over a batch."""
 
 import abc
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar, get_type_hints
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -51,6 +51,21 @@ class World(eqx.Module, Generic[State, Noise]):
     """Whether a target is gone once the agent has it, so that those left can be counted."""
     can_end: ClassVar[bool] = False
     """Whether `terminated` is ever true; what is learnt in such a world stops at its end."""
+    score: ClassVar[str] = "score an episode"
+    """What the sum of an episode's task signals counts."""
+    steps: ClassVar[int] = 200_000
+    """Environment steps of a whole run, unless others are asked for."""
+
+    @classmethod
+    def options(cls) -> Any:
+        """The dataclass of its options: the type its `config` is declared with."""
+        return get_type_hints(cls)["config"]
+
+    @classmethod
+    def of(cls, options: Any) -> "World[State, Noise]":
+        """The world with these options; a concrete world is built from them alone."""
+        build: Any = cls
+        return build(options)
 
     @abc.abstractmethod
     def reset(self, key: PRNGKeyArray) -> State:
@@ -111,6 +126,6 @@ def fives(words: UInt32[Array, " words"], num: int) -> Int[Array, " num"]:
     return jnp.stack(digits, axis=-1).reshape(-1)[:num].astype(jnp.int32)
 
 
-def look(table: Shaped[Array, "n *rest"], *index: Int[Array, "..."]) -> Shaped[Array, "..."]:
+def gather(table: Shaped[Array, "n *rest"], *index: Int[Array, "..."]) -> Shaped[Array, "..."]:
     """`table[index]` without the bounds check, for indices known to lie inside."""
     return table.at[index].get(mode="promise_in_bounds")

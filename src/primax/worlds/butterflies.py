@@ -1,6 +1,7 @@
 """Butterflies: an open grid, an agent, and butterflies that walk at random."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import equinox as eqx
 import jax
@@ -8,9 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8, UInt32
 
-from primax.errors import check_choice, check_range
+from primax.config.fields import Choice, Range, check
+from primax.errors import check_range
 from primax.worlds import layouts
-from primax.worlds.base import World, WorldState, fives, look
+from primax.worlds.base import World, WorldState, fives, gather
 from primax.worlds.grid import move_table, nearest_free, paint
 
 STARTS = ("layout", "centre", "random")
@@ -21,28 +23,23 @@ CATCHES = ("after_both", "after_each", "after_agent")
 class ButterfliesConfig:
     """Options of the world Butterflies; the defaults are the paper's world."""
 
-    size: int = 10
+    size: Annotated[int, Range(layouts.SMALLEST, layouts.LARGEST)] = 10
     """Rows and columns of a named layout, 6 to 32."""
-    butterflies: int | None = None
+    butterflies: Annotated[int | None, Range(1, 100)] = None
     """How many butterflies; by default six to a hundred cells, and at least three."""
     layout: str = "open"
     """`open`, `border` (a wall all around), a map, or a .txt file with one."""
-    start: str = "layout"
+    start: Annotated[str, Choice(STARTS)] = "layout"
     """Where the agent starts: `layout` (the map's S, a corner), `centre`, `random`."""
-    catch: str = "after_both"
+    catch: Annotated[str, Choice(CATCHES)] = "after_both"
     """When a shared cell is a catch: `after_both` moved, `after_each` move, `after_agent` moved."""
     respawn: bool = False
     """Whether a caught butterfly comes back at once, on a free cell away from the agent."""
-    horizon: int = 100
+    horizon: Annotated[int, Range(1, 100_000)] = 100
     """Steps an episode lasts."""
 
     def __post_init__(self):
-        check_range("size", self.size, layouts.SMALLEST, layouts.LARGEST)
-        check_range("horizon", self.horizon, 1, 100_000)
-        check_choice("start", self.start, STARTS)
-        check_choice("catch", self.catch, CATCHES)
-        if self.butterflies is not None:
-            check_range("butterflies", self.butterflies, 1, 100)
+        check(self)
 
 
 class ButterfliesState(WorldState):
@@ -64,6 +61,9 @@ class ButterfliesNoise(eqx.Module):
 
 class Butterflies(World[ButterfliesState, ButterfliesNoise]):
     """The agent moves, every butterfly alive moves, then a shared cell is a catch."""
+
+    score = "catches an episode"
+    steps = 250_000
 
     config: ButterfliesConfig = eqx.field(static=True)
     channels: tuple[str, ...] = eqx.field(static=True)
@@ -98,7 +98,7 @@ class Butterflies(World[ButterfliesState, ButterfliesNoise]):
         """Butterflies on distinct free cells other than the agent's."""
         k_agent, k_cells = jax.random.split(key)
         if self.start is None:
-            agent = look(self.free, jax.random.randint(k_agent, (), 0, len(self.free)))
+            agent = gather(self.free, jax.random.randint(k_agent, (), 0, len(self.free)))
         else:
             agent = jnp.asarray(self.start, jnp.int32)
         num = self.num_butterflies
@@ -122,14 +122,14 @@ class Butterflies(World[ButterfliesState, ButterfliesNoise]):
 
     def _elsewhere(self, places: Int[Array, " n"], agent: Int[Array, ""]) -> Int[Array, " n"]:
         """The `places`-th free cells, not counting the agent's."""
-        return look(self.free, places + (places >= look(self.rank, agent)))
+        return gather(self.free, places + (places >= gather(self.rank, agent)))
 
     def step(
         self, state: ButterfliesState, action: Int[Array, ""], noise: ButterfliesNoise
     ) -> ButterfliesState:
-        agent = look(self.moves, state.agent, action)
+        agent = gather(self.moves, state.agent, action)
         met_first = state.alive & (state.butterflies == agent)
-        cells = look(self.moves, state.butterflies, fives(noise.moves, self.num_butterflies))
+        cells = gather(self.moves, state.butterflies, fives(noise.moves, self.num_butterflies))
         met_last = state.alive & (cells == agent)
         met = {"after_both": met_last, "after_each": met_first | met_last, "after_agent": met_first}
         caught = met[self.config.catch]

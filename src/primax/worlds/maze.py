@@ -1,14 +1,15 @@
 """Maze: a fixed S-shaped way from a corner to a flag that can be taken once."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8
 
-from primax.errors import check_range
+from primax.config.fields import Range, check
 from primax.worlds import layouts
-from primax.worlds.base import World, WorldState, look
+from primax.worlds.base import World, WorldState, gather
 from primax.worlds.grid import move_table, paint
 
 
@@ -16,16 +17,15 @@ from primax.worlds.grid import move_table, paint
 class MazeConfig:
     """Options of the world Maze; the defaults are the paper's world as we read it."""
 
-    size: int = 10
+    size: Annotated[int, Range(layouts.SMALLEST, layouts.LARGEST)] = 10
     """Rows and columns of a named layout, 6 to 32."""
     layout: str = "full_walls"
     """`full_walls`, `half_walls`, `one_wide`, `switchback`, a map, or a .txt file with one."""
-    horizon: int = 100
+    horizon: Annotated[int, Range(1, 100_000)] = 100
     """Steps an episode lasts."""
 
     def __post_init__(self):
-        check_range("size", self.size, layouts.SMALLEST, layouts.LARGEST)
-        check_range("horizon", self.horizon, 1, 100_000)
+        check(self)
 
 
 class MazeState(WorldState):
@@ -45,6 +45,9 @@ class MazeNoise(eqx.Module):
 
 class Maze(World[MazeState, MazeNoise]):
     """The agent walks; stepping on the flag takes it, and the episode runs on."""
+
+    score = "share of episodes that reach the flag"
+    steps = 200_000
 
     config: MazeConfig = eqx.field(static=True)
     channels: tuple[str, ...] = eqx.field(static=True)
@@ -78,7 +81,7 @@ class Maze(World[MazeState, MazeNoise]):
         return MazeNoise(jnp.zeros((num_steps, 0), jnp.uint8))
 
     def step(self, state: MazeState, action: Int[Array, ""], noise: MazeNoise) -> MazeState:
-        agent = look(self.moves, state.agent, action)
+        agent = gather(self.moves, state.agent, action)
         taken = state.flag & (agent == self.goal)
         return MazeState(agent, state.flag & ~taken, taken, state.time + 1)
 

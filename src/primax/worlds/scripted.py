@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Int, UInt32
 
 from primax.errors import lookup
-from primax.worlds.base import World, look
+from primax.worlds.base import World, gather
 from primax.worlds.grid import STAY, nearest_free, steps_to
 
 Act = Callable[..., Int[Array, ""]]
@@ -60,7 +60,7 @@ BLIND = {"centre_stay": centre_stay, "sweep": sweep, "stay": stay}
 
 def _follow(table: np.ndarray) -> Act:
     actions = jnp.asarray(table, jnp.int32)
-    return lambda state, word: look(actions, state.time, state.agent)
+    return lambda state, word: gather(actions, state.time, state.agent)
 
 
 def _random(world: World) -> Act:
@@ -74,7 +74,7 @@ def _chase(world: World) -> Act:
 
     def act(state, word: UInt32[Array, ""]) -> Int[Array, ""]:
         cells, wanted = world.targets(state)
-        after = look(away, cells[:, None], look(world.moves, state.agent)[None, :])
+        after = gather(away, cells[:, None], gather(world.moves, state.agent)[None, :])
         nearest = jnp.min(jnp.where(wanted[:, None], after, len(moves)), axis=0)
         return jnp.where(jnp.any(wanted), jnp.argmin(nearest), STAY).astype(jnp.int32)
 

@@ -1,6 +1,7 @@
 """TwoWings: two like halves, one of which shows noise for as long as the agent is in it."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import equinox as eqx
 import jax
@@ -8,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8
 
-from primax.errors import check_choice, check_range
-from primax.worlds.base import World, WorldState, look
+from primax.config.fields import Choice, Range, check
+from primax.worlds.base import World, WorldState, gather
 from primax.worlds.grid import move_table, paint
 
 ROWS, COLS = 3, 10
@@ -20,17 +21,15 @@ SIDES = ("by_seed", "left", "right")
 class TwoWingsConfig:
     """Options of the world TwoWings."""
 
-    noisy: str = "by_seed"
+    noisy: Annotated[str, Choice(SIDES)] = "by_seed"
     """The wing with noise: `left`, `right`, or `by_seed` (left for even seeds, right for odd)."""
-    noise_cells: int = 20
+    noise_cells: Annotated[int, Range(0, ROWS * COLS)] = 20
     """How many cells of the noise plane flicker, in reading order; 0 is the silent control."""
-    horizon: int = 100
+    horizon: Annotated[int, Range(1, 100_000)] = 100
     """Steps an episode lasts."""
 
     def __post_init__(self):
-        check_choice("noisy", self.noisy, SIDES)
-        check_range("noise_cells", self.noise_cells, 0, ROWS * COLS)
-        check_range("horizon", self.horizon, 1, 100_000)
+        check(self)
 
 
 class TwoWingsState(WorldState):
@@ -51,6 +50,8 @@ class TwoWings(World[TwoWingsState, TwoWingsNoise]):
     """Thirty cells, fifteen a wing; the agent starts on either side of the line between them."""
 
     takes_targets = False
+    score = "share of steps in the silent wing"
+    steps = 150_000
 
     config: TwoWingsConfig = eqx.field(static=True)
     channels: tuple[str, ...] = eqx.field(static=True)
@@ -96,7 +97,7 @@ class TwoWings(World[TwoWingsState, TwoWingsNoise]):
     def step(
         self, state: TwoWingsState, action: Int[Array, ""], noise: TwoWingsNoise
     ) -> TwoWingsState:
-        agent = look(self.moves, state.agent, action)
+        agent = gather(self.moves, state.agent, action)
         return TwoWingsState(agent, self._shown(agent, noise.coins), state.time + 1)
 
     def _shown(

@@ -3,8 +3,9 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from primax.rewards.base import Spec, Step
+from primax.rewards.base import Spec
 from primax.rewards.prime.novelty import Novelty, Where
+from primax.rewards.transition import Step
 
 Table = Int[Array, " keys"]
 

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from primax import nets
+from primax.nn import nets
 from primax.rewards.prime.config import Constants
 
 Patches = Float[Array, "n rows cols nine_c"]

@@ -28,7 +28,7 @@ class Parts(eqx.Module):
     v_ale: Float[Array, "*n"]
     """The largest of the three."""
     v_ahead: Float[Array, "*n"]
-    """Look-ahead, eq. (9)."""
+    """Readout-ahead, eq. (9)."""
     bracket: Float[Array, "*n"]
     """What noise the gate leaves."""
     has_data: Bool[Array, "*n"]

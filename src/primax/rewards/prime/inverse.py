@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from primax import nets
-from primax.config import NetConfig
+from primax.config.schema import NetConfig
+from primax.nn import nets
 
 Patches = Float[Array, "n rows cols nine_c"]
 

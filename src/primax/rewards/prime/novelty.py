@@ -7,8 +7,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt8
 
-from primax.replay import Batch
-from primax.rewards.base import Metrics, Spec, Step
+from primax.rewards.base import Metrics, Spec
+from primax.rewards.transition import Batch, Step
 
 Live = TypeVar("Live")
 Frozen = TypeVar("Frozen")

@@ -9,17 +9,17 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from primax import nets
 from primax.errors import InputError, check_range
-from primax.optim import adam_start, adam_step
-from primax.replay import Batch
-from primax.rewards.base import Metrics, Recent, Reward, Spec, Step
+from primax.nn import nets
+from primax.nn.optim import adam_start, adam_step
+from primax.rewards.base import Metrics, Reward, Spec
 from primax.rewards.prime import heads, inverse, quantile, telemetry
 from primax.rewards.prime.config import Constants, PrimeConfig, constants
 from primax.rewards.prime.intrinsic import Parts
+from primax.rewards.prime.learnt import NOVELTIES
 from primax.rewards.prime.novelty import Where, continuation_bonus
-from primax.rewards.prime.snapshot import NOVELTIES
 from primax.rewards.prime.window import Freezer, Window
+from primax.rewards.transition import Batch, Recent, Step
 
 MOST_KEYS = 20_000_000
 """Entries of the count table; a seed holds two, of four bytes each."""
@@ -89,9 +89,9 @@ class Prime(Reward[PrimeState]):
         self, state: PrimeState, recent: Recent, key: PRNGKeyArray
     ) -> tuple[PrimeState, Metrics]:
         live = (state.constants, state.online, state.prior, state.inverse, state.novelty)
-        window, look = self.freezer.freeze(live, recent, key)
+        window, readout = self.freezer.freeze(live, recent, key)
         was, now = (self.freezer.parts(w, _where(recent.rows)) for w in (state.window, window))
-        metrics = telemetry.boundary(window, look, recent, was.reward, now.reward)
+        metrics = telemetry.boundary(window, readout, recent, was.reward, now.reward)
         return replace(state, window=window), metrics
 
     def maps(self, state: PrimeState, recent: Recent) -> dict[str, Float[Array, "rows cols"]]:
@@ -107,7 +107,7 @@ class Prime(Reward[PrimeState]):
     def learn(
         self, state: PrimeState, batch: Batch, key: PRNGKeyArray
     ) -> tuple[PrimeState, Metrics]:
-        before, after = nets.see(batch.obs), nets.see(batch.next_obs)
+        before, after = nets.patches(batch.obs), nets.patches(batch.next_obs)
         k_action, k_novelty = jax.random.split(key)
         policy, targets = self._targets(state, batch, after, k_action)
         losses, state = self._evaluate(state, batch, before, targets)

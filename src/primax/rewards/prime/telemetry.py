@@ -3,10 +3,11 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from primax.rewards.base import Metrics, Recent, Spec
+from primax.rewards.base import Metrics, Spec
 from primax.rewards.prime.intrinsic import DETECTORS, Parts
 from primax.rewards.prime.moments import At, buckets
-from primax.rewards.prime.window import Look, Window
+from primax.rewards.prime.window import Readout, Window
+from primax.rewards.transition import Recent
 
 MEANS = ("v_count", "v_lotv", "v_epi", "v_ale_heads", "v_ale_phi", "v_ale_psi", "v_ale", "v_ahead")
 MAPS = ("v_epi", "v_ale", "v_ahead", "r_int", "reward")
@@ -48,7 +49,7 @@ def from_uniform(policy: Float[Array, "n actions"], weight: Float[Array, " n"]) 
 
 def boundary(
     window: Window,
-    look: Look,
+    readout: Readout,
     recent: Recent,
     was: Float[Array, " rows"],
     now: Float[Array, " rows"],
@@ -58,8 +59,8 @@ def boundary(
     weight = weight / jnp.maximum(jnp.sum(weight), 1.0)
     mean = lambda x: jnp.sum(jnp.where(weight > 0, weight * x, 0.0))  # noqa: E731
     metrics = {
-        "pi_ref_from_u_recent": from_uniform(look.policy, weight),
-        "pi_act_from_ref": mean(jnp.sum(jnp.abs(recent.policy - look.policy), axis=-1)),
+        "pi_ref_from_u_recent": from_uniform(readout.policy, weight),
+        "pi_act_from_ref": mean(jnp.sum(jnp.abs(recent.policy - readout.policy), axis=-1)),
         "reward_jump": mean(jnp.abs(now - was)),
     }
     for k in range(window.slope.shape[0]):

@@ -8,12 +8,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from primax import nets
-from primax.rewards.base import Recent, Spec
+from primax.nn import nets
+from primax.rewards.base import Spec
 from primax.rewards.prime import gate, heads, inverse, lotv, moments, probes
 from primax.rewards.prime.config import Constants, PrimeConfig
 from primax.rewards.prime.intrinsic import Parts, compose
 from primax.rewards.prime.novelty import Novelty, Where, v_epi
+from primax.rewards.transition import Recent
 
 
 class Window(eqx.Module):
@@ -33,7 +34,7 @@ class Window(eqx.Module):
     """Channels: γ g_k of every head, the φ and the ψ readings, the look-ahead."""
 
 
-class Look(eqx.Module):
+class Readout(eqx.Module):
     """What the frozen networks say of the states the snapshot's rows led to."""
 
     policy: Float[Array, "rows actions"]
@@ -58,26 +59,26 @@ class Freezer(eqx.Module):
         live: tuple[Constants, nets.Net, nets.Net, inverse.Inverse, Any],
         recent: Recent,
         key: PRNGKeyArray,
-    ) -> tuple[Window, Look]:
+    ) -> tuple[Window, Readout]:
         """The window that begins now, from (constants, heads, priors, inverse model, novelty)."""
         constants, online, prior, model, novelty = live
         k_phi, k_psi, k_calibrate = jax.random.split(key, 3)
-        look = self.look(constants, online, prior, model.encoder, recent.rows.next_obs)
+        readout = self.read_out(constants, online, prior, model.encoder, recent.rows.next_obs)
         is_valid = recent.is_lived
         chosen, is_chosen = draw_valid(k_calibrate, is_valid, self.config.calibration)
-        slope, offset = heads.calibrate(look.logits[:, chosen], is_chosen, constants)
+        slope, offset = heads.calibrate(readout.logits[:, chosen], is_chosen, constants)
         phi_probes = probes.unit_probes(k_phi, self.config.probes, self.config.feature_dim)
         psi_probes = probes.unit_probes(k_psi, self.config.probes, self.spec.num_pixels)
         frozen = self.novelty.freeze(novelty)
 
-        returns = constants.gamma * continuations(look, slope, offset).T
+        returns = constants.gamma * continuations(readout, slope, offset).T
         psi = probes.psi(recent.rows.next_obs)
         noise = [
-            probes.readings(look.features, phi_probes, constants.gamma),
+            probes.readings(readout.features, phi_probes, constants.gamma),
             probes.readings(psi, psi_probes, constants.gamma),
         ]
         index = self._index(model.encoder, recent, is_valid)
-        worth = self._after(constants, frozen, index.moments(returns), look, recent)
+        worth = self._after(constants, frozen, index.moments(returns), readout, recent)
         ahead = gate.look_ahead(
             jnp.where(is_valid, worth, 0.0),
             recent.is_last,
@@ -96,42 +97,42 @@ class Freezer(eqx.Module):
             psi_probes=psi_probes,
             moments=index.moments(channels),
         )
-        return window, look
+        return window, readout
 
-    def look(
+    def read_out(
         self,
         constants: Constants,
         online: nets.Net,
         prior: nets.Net,
         encoder: nets.Trunk,
         obs: Any,
-    ) -> Look:
+    ) -> Readout:
         """Runs the networks over many states, some at a time."""
         num = self.spec.num_actions
 
         def some(obs):
-            seen = nets.see(obs)
+            seen = nets.patches(obs)
             quantiles = heads.ensemble(online, prior, seen, num, constants)
             return jnp.moveaxis(jnp.mean(quantiles, axis=-1), 0, 1), inverse.encode(encoder, seen)
 
-        logits, features = nets.sweep(some, obs)
+        logits, features = nets.map_chunks(some, obs)
         logits = jnp.moveaxis(logits, 1, 0)
         policy = heads.reference_policy(logits[0], constants.temperature)
-        return Look(policy, heads.probe_policy(policy), logits, features)
+        return Readout(policy, heads.probe_policy(policy), logits, features)
 
     def _after(
         self,
         constants: Constants,
         frozen: Any,
         returns: moments.Moments,
-        look: Look,
+        readout: Readout,
         recent: Recent,
     ) -> Float[Array, " rows"]:
         """V_epi at the state every row led to, with its probe action."""
         rows = recent.rows
-        key = rows.next_key * self.spec.num_actions + look.probe
-        after = Where(rows.next_obs, look.probe, key)
-        means, _, _ = returns.at(self._at(after, lambda: look.features))
+        key = rows.next_key * self.spec.num_actions + readout.probe
+        after = Where(rows.next_obs, readout.probe, key)
+        means, _, _ = returns.at(self._at(after, lambda: readout.features))
         return jnp.maximum(lotv.epistemic(means), self._v_count(constants, frozen, after))
 
     def _index(
@@ -178,22 +179,22 @@ class Freezer(eqx.Module):
 
 
 def _encoding(encoder: nets.Trunk, obs: Any) -> Callable[[], Float[Array, "n features"]]:
-    some = lambda obs: inverse.encode(encoder, nets.see(obs))  # noqa: E731
-    return lambda: nets.sweep(some, obs)
+    some = lambda obs: inverse.encode(encoder, nets.patches(obs))  # noqa: E731
+    return lambda: nets.map_chunks(some, obs)
 
 
 def continuations(
-    look: Look, slope: Float[Array, " heads"], offset: Float[Array, " heads"]
+    readout: Readout, slope: Float[Array, " heads"], offset: Float[Array, " heads"]
 ) -> Float[Array, "heads rows"]:
     """g_k of every head: calibrated, centred by the uniform u, averaged under π_ref."""
-    uniform = jnp.full(look.logits.shape[-1], 1.0 / look.logits.shape[-1])
+    uniform = jnp.full(readout.logits.shape[-1], 1.0 / readout.logits.shape[-1])
 
     def one(
         logits: Float[Array, "rows actions"], a: Float[Array, ""], b: Float[Array, ""]
     ) -> Float[Array, " rows"]:
-        return heads.continuation(look.policy, heads.centre(a * logits + b, uniform))
+        return heads.continuation(readout.policy, heads.centre(a * logits + b, uniform))
 
-    return jax.vmap(one)(look.logits, slope, offset)
+    return jax.vmap(one)(readout.logits, slope, offset)
 
 
 def draw_valid(

@@ -1,0 +1,126 @@
+"""An ensemble of Double-DQN critics, trained on one shared minibatch."""
+
+from functools import partial
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
+
+from primax.config.schema import CriticsConfig, NetConfig
+from primax.nn import nets
+from primax.nn.optim import adam_start, adam_step
+
+Patches = Float[Array, "batch rows cols nine_c"]
+
+
+class Rates(eqx.Module):
+    """Numbers of the learner that are data: runs that differ in them share a program."""
+
+    gamma: Float[Array, ""]
+    learning_rate: Float[Array, ""]
+    grad_clip: Float[Array, ""]
+    q_max: Float[Array, ""]
+    q_penalty: Float[Array, ""]
+
+
+class Critics(eqx.Module):
+    """Every leaf leads with the heads' axis."""
+
+    online: nets.Net
+    target: nets.Net
+    optimiser: PyTree
+
+
+def rates(config: CriticsConfig) -> Rates:
+    """The configured numbers as arrays."""
+    fields = ("gamma", "learning_rate", "grad_clip", "q_max", "q_penalty")
+    return Rates(**{name: jnp.asarray(getattr(config, name), jnp.float32) for name in fields})
+
+
+def init(
+    key: PRNGKeyArray, heads: int, net: NetConfig, planes: tuple[int, int, int], num_actions: int
+) -> Critics:
+    """Fresh heads, distinct in every weight; the targets start as copies."""
+    keys = jax.random.split(key, heads)
+    online = jax.vmap(lambda key: nets.net(key, planes, net, num_actions))(keys)
+    optimiser = jax.vmap(adam_start)(online)
+    return Critics(online, jax.tree.map(jnp.copy, online), optimiser)
+
+
+def values(heads: nets.Net, patches: Patches) -> Float[Array, "heads batch actions"]:
+    """Action values of every head, all seeing the same patches."""
+    return jax.vmap(lambda net: net(patches))(heads)
+
+
+def td_target(
+    reward: Float[Array, ""],
+    discount: Float[Array, ""],
+    selector: Float[Array, " actions"],
+    value: Float[Array, " actions"],
+) -> Float[Array, ""]:
+    """One transition's target: the reward and the discounted value of the selector's best action.
+
+    With the online critic as selector this is Double-DQN's y; with `value` itself, plain DQN's.
+    """
+    return reward + discount * value[jnp.argmax(selector)]
+
+
+def soft_bound(q: Float[Array, "*n"], rates: Rates) -> Float[Array, "*n"]:
+    """The penalty 0.1 * relu(|Q| - Q_max)^2 on each action value."""
+    return rates.q_penalty * jax.nn.relu(jnp.abs(q) - rates.q_max) ** 2
+
+
+def head_loss(
+    net: nets.Net,
+    patches: Patches,
+    action: Int[Array, " batch"],
+    y: Float[Array, " batch"],
+    weight: Float[Array, " batch"],
+    rates: Rates,
+) -> tuple[Float[Array, ""], Float[Array, " batch"]]:
+    """Squared error to the targets and the soft bound summed over actions, averaged over rows."""
+    q = net(patches)
+    taken = nets.chosen(q, action)
+    bound = jnp.sum(soft_bound(q, rates), axis=1)
+    return jnp.mean(weight * ((taken - y) ** 2 + bound)), taken
+
+
+def update(
+    critics: Critics,
+    rates: Rates,
+    before: Patches,
+    after: Patches,
+    batch: tuple[
+        Int[Array, " batch"], Float[Array, " batch"], Float[Array, " batch"], Bool[Array, " batch"]
+    ],
+    double: bool,
+) -> tuple[Critics, dict[str, Float[Array, ""]]]:
+    """One step of every head on (action, reward, weight, terminated) of a shared minibatch."""
+    action, reward, weight, terminated = batch
+    discount = rates.gamma * (1.0 - terminated.astype(jnp.float32))
+    q_after = values(critics.target, after)
+    selector = values(critics.online, after) if double else q_after
+    per_row = jax.vmap(td_target)
+    y = jax.vmap(per_row, in_axes=(None, None, 0, 0))(reward, discount, selector, q_after)
+
+    loss = partial(head_loss, patches=before, action=action, weight=weight, rates=rates)
+    grad = jax.value_and_grad(lambda net, y: loss(net, y=y), has_aux=True)
+    (losses, taken), grads = jax.vmap(grad)(critics.online, y)
+    descend = partial(adam_step, learning_rate=rates.learning_rate, grad_clip=rates.grad_clip)
+    online, optimiser = jax.vmap(descend)(critics.online, grads, critics.optimiser)
+    metrics = {
+        "loss": jnp.mean(losses),
+        "reward": jnp.mean(reward),
+        "y_abs": jnp.mean(jnp.abs(y)),
+        "y_abs_max": jnp.max(jnp.abs(y)),
+        "q_taken_abs_max": jnp.max(jnp.abs(taken)),
+        "q_target_abs_max": jnp.max(jnp.abs(q_after)),
+    }
+    return Critics(online, critics.target, optimiser), metrics
+
+
+def sync(critics: Critics, is_due: Bool[Array, ""]) -> Critics:
+    """Copies the online heads to the targets where it is due."""
+    target = jax.tree.map(lambda o, t: jnp.where(is_due, o, t), critics.online, critics.target)
+    return Critics(critics.online, target, critics.optimiser)

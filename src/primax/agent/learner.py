@@ -1,0 +1,301 @@
+"""One world, one reward and one critic ensemble joined into a learner, written for one seed.
+
+The clock is the only thing seeds share: it is passed beside the state and never batched, so that
+under `vmap` one index serves every seed's ring and one predicate every seed's schedule.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, UInt8
+
+from primax.agent import best, policy_metrics, ring
+from primax.agent import critics as critic
+from primax.config.schema import Config
+from primax.methods import Method, build
+from primax.nn import nets
+from primax.rewards.base import Reward
+from primax.rewards.transition import Recent, Step
+from primax.worlds import ACTIONS, World, tally
+
+# Each use of randomness has its own stream of the seed's key.
+INIT, EPISODE, ROUND, REFRESH = range(4)
+Clock = Int[Array, ""]
+Metrics = dict[str, Float[Array, "..."]]
+
+
+class State(eqx.Module):
+    """All of one seed's run; every leaf is an array."""
+
+    seed: Int[Array, ""]
+    key: PRNGKeyArray
+    rates: critic.Rates
+    world: PyTree
+    obs: UInt8[Array, "c rows cols"]
+    memo: PyTree
+    tally: tally.Tally
+    critics: critic.Critics
+    best: best.Best
+    reward: PyTree
+    ring: ring.Ring
+
+
+class Learner(eqx.Module):
+    """What does not change in a run."""
+
+    config: Config = eqx.field(static=True)
+    world: World
+    reward: Reward
+
+    def init(self, root: PRNGKeyArray, seed: Int[Array, ""]) -> State:
+        """A seed's first state; it depends on the root key and the seed alone."""
+        key = jax.random.fold_in(root, seed)
+        k_world, k_critics, k_reward, k_begin = jax.random.split(_stream(key, INIT, 0), 4)
+        world = self.world.for_seed(seed)
+        first = world.reset(k_world)
+        obs = world.observe(first)
+        reward, memo = self.reward.begin(self.reward.init(k_reward), obs, k_begin)
+        slot = ring.Slot(ring.pack(obs), memo)
+        zero, never = jnp.int32(0), jnp.bool_(False)
+        row = _row(zero, jnp.float32(0), (zero, zero), never, never)
+        heads, planes = self.config.critics.heads, self.reward.view_planes
+        critics = critic.init(k_critics, heads, self.config.net, planes, len(ACTIONS))
+        return State(
+            seed=seed,
+            key=key,
+            rates=critic.rates(self.config.critics),
+            world=first,
+            obs=obs,
+            memo=memo,
+            tally=tally.start(world, first),
+            critics=critics,
+            best=best.start(critics.online),
+            reward=reward,
+            ring=ring.empty(self.config.replay, world.horizon, slot, row),
+        )
+
+    def warm_up(self, state: State, clock: Clock) -> tuple[State, dict[str, Any]]:
+        """Random steps; nothing is learnt."""
+
+        def round_(carry, _):
+            state, clock = carry
+            *k_collect, _ = jax.random.split(_stream(state.key, ROUND, clock), 5)
+            state = self._collect(state, clock, k_collect, is_random=True)
+            return (state, clock + self.config.update_every), {}
+
+        return self._segments(state, clock, self.config.warmup, round_)
+
+    def window(self, state: State, clock: Clock) -> tuple[State, dict[str, Any]]:
+        """Freezes the reward, then acts and learns for a window."""
+        config = self.config
+        recent, greedy = self._recent(state, clock)
+        k_refresh = _stream(state.key, REFRESH, clock)
+        reward, said = self.reward.refresh(state.reward, recent, k_refresh)
+        state = replace(state, reward=reward)
+        maps = self.reward.maps(reward, recent)
+
+        def round_(carry, _):
+            state, clock = carry
+            *k_collect, k_update = jax.random.split(_stream(state.key, ROUND, clock), 5)
+            state = self._collect(state, clock, k_collect, is_random=False)
+            clock = clock + config.update_every
+            state, said = self._update(state, clock, k_update)
+            return (state, clock), said
+
+        state, outputs = self._segments(state, clock, config.window, round_)
+        judged = best.judge(state.best, state.critics.online, clock + config.window)
+        state = replace(state, best=judged)
+        outputs["window"] |= said | self._policy_metrics(state, recent, greedy, clock)
+        outputs["maps"] |= maps
+        return state, outputs
+
+    def _recent(self, state: State, clock: Clock) -> tuple[Recent, Int[Array, " rows"]]:
+        """The snapshot a window is frozen from, and the greedy actions after its rows."""
+        age = jnp.arange(self.config.recent, 0, -1)
+        rows = ring.read(state.ring, clock, age, self.reward.spec.planes)
+        is_last = ((clock - age) % self.world.horizon == self.world.horizon - 1) | rows.terminated
+
+        def values(views):
+            return jnp.moveaxis(critic.values(state.critics.online, nets.patches(views)), 0, 1)
+
+        views = self.reward.view(rows.next_obs, rows.next_memo)
+        greedy = jnp.argmax(jnp.mean(nets.map_chunks(values, views), axis=1), axis=1)
+        epsilon = self.epsilon(clock)
+        policy = epsilon / len(ACTIONS) + (1.0 - epsilon) * jax.nn.one_hot(greedy, len(ACTIONS))
+        return Recent(rows, age <= clock, is_last, policy), greedy
+
+    def _policy_metrics(
+        self, state: State, recent: Recent, greedy: Int[Array, " rows"], began: Clock
+    ) -> Metrics:
+        """How much the policy depends on the state: greedy as of the snapshot, executed as of now."""
+        num_keys, num = self.reward.spec.num_keys, len(ACTIONS)
+        clock = began + self.config.window
+        greedy = recent.rows.next_key * num + greedy
+        age = jnp.arange(1, min(policy_metrics.MI_ROWS, state.ring.capacity - 1) + 1)
+        key, is_lived = ring.lived(state.ring, clock, age)
+        return {
+            "greedy_entropy": policy_metrics.greedy_entropy(
+                policy_metrics.joint_counts(greedy, recent.is_lived, num_keys, num)
+            ),
+            "mutual_information": policy_metrics.mutual_information(
+                policy_metrics.joint_counts(key, is_lived, num_keys, num)
+            ),
+        }
+
+    def _visits(self, state: State, clock: Clock, steps: int) -> Int[Array, "rows cols"]:
+        """How often each cell was where a step was taken from, in the last steps."""
+        age = jnp.arange(1, min(steps, state.ring.capacity - 1) + 1)
+        key, is_lived = ring.lived(state.ring, clock, age)
+        row, col, _ = self.reward.spec.coordinates(key)
+        visits = jnp.zeros(self.world.shape, jnp.int32)
+        return visits.at[row, col].add(is_lived.astype(jnp.int32))
+
+    def epsilon(self, clock: Int[Array, "*n"]) -> Float[Array, "*n"]:
+        """The chance of a random action at a step."""
+        explore = self.config.explore
+        ramp = max(1.0, explore.fraction * self.config.total_steps)
+        progress = jnp.minimum(1.0, clock / ramp)
+        return explore.start + (explore.end - explore.start) * progress
+
+    def _segments(self, state: State, clock: Clock, steps: int, round_: Any):
+        """Runs `steps` in stretches inside which no episode ends; says how those that ended went."""
+        config = self.config
+
+        def segment(carry, _):
+            state, clock = carry
+            state = self._begin(state, clock)
+            rounds = config.segment // config.update_every
+            (state, clock), means = jax.lax.scan(round_, (state, clock), length=rounds)
+            is_over = self.world.for_seed(state.seed).truncated(state.world)
+            episode = {"outcome": tally.outcome(state.tally), "is_over": is_over}
+            return (state, clock), (episode, _reduce(means))
+
+        length = steps // config.segment
+        (state, clock), (episodes, means) = jax.lax.scan(segment, (state, clock), length=length)
+        noted = best.note(state.best, episodes["outcome"], episodes["is_over"])
+        state = replace(state, best=noted)
+        maps = {"visits": self._visits(state, clock, steps)}
+        return state, {"episodes": episodes, "window": _reduce(means), "maps": maps}
+
+    def _begin(self, state: State, clock: Clock) -> State:
+        """Where an episode is over, starts the next; and syncs the targets when due."""
+        k_world, k_reward = jax.random.split(_stream(state.key, EPISODE, clock))
+        world = self.world.for_seed(state.seed)
+        fresh = world.reset(k_world)
+        obs = world.observe(fresh)
+        reward, memo = self.reward.begin(state.reward, obs, k_reward)
+        is_new = world.truncated(state.world)
+        started = (fresh, obs, memo, tally.start(world, fresh), reward)
+        going = (state.world, state.obs, state.memo, state.tally, state.reward)
+        now, obs, memo, sums, reward = _select(is_new, started, going)
+        is_due = clock % self.config.critics.sync_every == 0
+        slot = ring.Slot(ring.pack(obs), memo)
+        return replace(
+            state,
+            world=now,
+            obs=obs,
+            memo=memo,
+            tally=sums,
+            critics=critic.sync(state.critics, is_due),
+            reward=reward,
+            ring=ring.open_slot(state.ring, clock, slot),
+        )
+
+    def _collect(
+        self, state: State, clock: Clock, keys: list[PRNGKeyArray], is_random: bool
+    ) -> State:
+        """Acts for one round and writes what happened to the ring."""
+        k_world, k_explore, k_action, k_reward = keys
+        world, num = self.world.for_seed(state.seed), self.config.update_every
+        draws = (
+            world.noise(k_world, num),
+            jax.random.uniform(k_explore, (num,)) < self.epsilon(clock + jnp.arange(num)),
+            jax.random.randint(k_action, (num,), 0, len(ACTIONS)),
+            jax.random.split(k_reward, num),
+        )
+
+        def step(state: State, draw) -> tuple[State, tuple[ring.Slot, ring.Row]]:
+            noise, is_explored, action, k_reward = draw
+            if not is_random:
+                action = jnp.where(is_explored, action, self._greedy(state))
+            return self._step(world, state, action, noise, k_reward)
+
+        state, (slots, rows) = jax.lax.scan(step, state, draws, unroll=True)
+        return replace(state, ring=ring.write(state.ring, clock, slots, rows))
+
+    def _greedy(self, state: State) -> Int[Array, ""]:
+        """The action of the highest value, averaged over heads."""
+        patches = nets.patches(self.reward.view(state.obs, state.memo)[None])
+        return jnp.argmax(jnp.mean(critic.values(state.critics.online, patches), axis=(0, 1)))
+
+    def _step(
+        self, world: World, state: State, action: Int[Array, ""], noise: Any, key: PRNGKeyArray
+    ):
+        """One environment step; a world that has ended stands still until its time is up."""
+        is_idle = world.terminated(state.world)
+        now = world.step(state.world, action, noise)
+        if world.can_end:
+            held = replace(state.world, time=now.time)
+            now = _select(is_idle, held, now)
+        task = jnp.where(is_idle, 0.0, world.task(now))
+        obs, count_key = world.observe(now), world.count_key(state.world, action)
+        reward, memo = self.reward.observe(
+            state.reward, Step(state.obs, action, obs, count_key, task), key
+        )
+        reward = _select(is_idle, state.reward, reward)
+        sums = _select(is_idle, state.tally, tally.add(world, state.tally, now))
+        keys = (count_key, world.state_key(now))
+        row = _row(action, task, keys, world.terminated(now), is_idle)
+        after = replace(state, world=now, obs=obs, memo=memo, tally=sums, reward=reward)
+        return after, (ring.Slot(ring.pack(obs), memo), row)
+
+    def _update(self, state: State, clock: Clock, key: PRNGKeyArray) -> tuple[State, Metrics]:
+        """Samples a minibatch, scores it with the frozen reward, and takes one step everywhere."""
+        config, (k_sample, k_learn) = self.config, jax.random.split(key)
+        high = ring.open_rows(state.ring, clock)
+        age = 1 + jax.random.randint(k_sample, (config.critics.batch,), 0, high)
+        batch = ring.read(state.ring, clock, age, self.reward.spec.planes)
+        score = self.reward.score(state.reward, batch)
+        before = nets.patches(self.reward.view(batch.obs, batch.memo))
+        after = nets.patches(self.reward.view(batch.next_obs, batch.next_memo))
+        critics, said = critic.update(
+            state.critics,
+            state.rates,
+            before,
+            after,
+            (batch.action, score, batch.weight, batch.terminated),
+            config.critics.double,
+        )
+        reward, more = self.reward.learn(state.reward, batch, k_learn)
+        return replace(state, critics=critics, reward=reward), said | more
+
+
+def make_learner(
+    config: Config, method: str | Method | None = None, world: str | World | None = None
+) -> Learner:
+    """The learner of a configuration, with the world and the reward it names or those given."""
+    return Learner(config, *build(config, method, world))
+
+
+def _stream(key: PRNGKeyArray, use: int, clock: Clock | int) -> PRNGKeyArray:
+    """The key for one use at one time."""
+    return jax.random.fold_in(jax.random.fold_in(key, use), clock)
+
+
+def _row(action, task, keys, terminated, idle) -> ring.Row:
+    return ring.Row(action.astype(jnp.uint8), task, *keys, terminated, idle)
+
+
+def _select(predicate: Bool[Array, ""], yes: Any, no: Any) -> Any:
+    return jax.tree.map(lambda a, b: jnp.where(predicate, a, b), yes, no)
+
+
+def _reduce(said: Metrics) -> Metrics:
+    """Over the leading axis: the maximum of what is named so, else the mean."""
+    return {
+        name: jnp.max(x, axis=0) if name.endswith("_max") else jnp.mean(x, axis=0)
+        for name, x in said.items()
+    }

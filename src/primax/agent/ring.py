@@ -1,0 +1,139 @@
+"""The ring of experience: fixed-length episodes, every observation stored once, in bits.
+
+An episode of `horizon` rows has `horizon + 1` observations, so the ring keeps that many slots for
+each: row t reads slot t as what was seen before its action and slot t + 1 as what was seen after,
+which is never the next episode's first.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PyTree, UInt8
+
+from primax.rewards.transition import Batch
+
+
+class Slot(eqx.Module):
+    """What is kept of a moment."""
+
+    bits: UInt8[Array, "*n bytes"]
+    """The observation, eight planes' cells a byte."""
+    memo: PyTree
+    """What the reward keeps with an observation."""
+
+
+class Row(eqx.Module):
+    """What is kept of a step."""
+
+    action: UInt8[Array, "*n"]
+    task: Float[Array, "*n"]
+    key: Int[Array, "*n"]
+    """The count key of state and action."""
+    next_key: Int[Array, "*n"]
+    """The key of the state it led to."""
+    terminated: Bool[Array, "*n"]
+    idle: Bool[Array, "*n"]
+    """The world had ended before this step: the row teaches nothing."""
+
+
+class Ring(eqx.Module):
+    """The newest rows. How many were ever written is kept by whoever owns the ring."""
+
+    slots: Slot
+    rows: Row
+    horizon: int = eqx.field(static=True)
+
+    @property
+    def capacity(self) -> int:
+        return self.rows.action.shape[0]
+
+
+def pack(planes: UInt8[Array, "c rows cols"]) -> UInt8[Array, " bytes"]:
+    """Binary planes to bytes."""
+    return jnp.packbits(planes.reshape(-1))
+
+
+def unpack(
+    bits: UInt8[Array, "*n bytes"], planes: tuple[int, int, int]
+) -> UInt8[Array, "*n c rows cols"]:
+    """Bytes to binary planes."""
+    flat = jnp.unpackbits(bits, axis=-1, count=planes[0] * planes[1] * planes[2])
+    return flat.reshape(*bits.shape[:-1], *planes)
+
+
+def empty(capacity: int, horizon: int, slot: Slot, row: Row) -> Ring:
+    """A ring of zeros shaped after one slot and one row."""
+
+    def zeros(count: int, like: Any) -> Any:
+        return jax.tree.map(lambda x: jnp.zeros((count, *x.shape), x.dtype), like)
+
+    return Ring(zeros(capacity // horizon * (horizon + 1), slot), zeros(capacity, row), horizon)
+
+
+def open_slot(ring: Ring, written: Int[Array, ""], slot: Slot) -> Ring:
+    """Writes the observation that the next row will start from."""
+    first = jax.tree.map(lambda x: x[None], slot)
+    return Ring(_put(ring.slots, first, _slot(ring, written)), ring.rows, ring.horizon)
+
+
+def write(ring: Ring, written: Int[Array, ""], slots: Slot, rows: Row) -> Ring:
+    """Adds consecutive rows of one episode, and the observations they led to."""
+    slots = _put(ring.slots, slots, _slot(ring, written) + 1)
+    rows = _put(ring.rows, rows, written % ring.capacity)
+    # A compiler that folds this write into the read that follows must copy the ring to keep both.
+    return Ring(*jax.lax.optimization_barrier((slots, rows)), ring.horizon)
+
+
+def _slot(ring: Ring, row: Int[Array, "*n"]) -> Int[Array, "*n"]:
+    """Where the observation before a row lies."""
+    at = row % ring.capacity
+    return at // ring.horizon * (ring.horizon + 1) + at % ring.horizon
+
+
+def _put(stored: Any, new: Any, at: Int[Array, ""]) -> Any:
+    """Overwrites from index `at` on; in place, since one index serves every seed."""
+
+    def put(x, y):
+        return jax.lax.dynamic_update_slice_in_dim(x, y.astype(x.dtype), at, axis=0)
+
+    return jax.tree.map(put, stored, new)
+
+
+def open_rows(ring: Ring, written: Int[Array, ""]) -> Int[Array, ""]:
+    """How many rows can be read: when full, the row under the write head is half overwritten."""
+    return jnp.minimum(written, ring.capacity - 1)
+
+
+def read(
+    ring: Ring, written: Int[Array, ""], age: Int[Array, " n"], planes: tuple[int, int, int]
+) -> Batch:
+    """The rows written `age` rows ago, the newest being 1."""
+    at, slot = (written - age) % ring.capacity, _slot(ring, written - age)
+    row, before, after = _take(ring.rows, at), _take(ring.slots, slot), _take(ring.slots, slot + 1)
+    return Batch(
+        obs=unpack(before.bits, planes),
+        action=row.action.astype(jnp.int32),
+        task=row.task,
+        next_obs=unpack(after.bits, planes),
+        terminated=row.terminated,
+        weight=1.0 - row.idle.astype(jnp.float32),
+        key=row.key,
+        next_key=row.next_key,
+        memo=before.memo,
+        next_memo=after.memo,
+    )
+
+
+def lived(
+    ring: Ring, written: Int[Array, ""], age: Int[Array, " n"]
+) -> tuple[Int[Array, " n"], Bool[Array, " n"]]:
+    """Count keys of the rows written `age` rows ago, and whether those are steps that were lived."""
+    rows = ring.rows
+    at = (written - age) % ring.capacity
+    return rows.key[at], (age <= written) & ~rows.idle[at]
+
+
+def _take(stored: Any, index: Int[Array, " n"]) -> Any:
+    return jax.tree.map(lambda x: x[index], stored)

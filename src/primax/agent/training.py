@@ -1,0 +1,129 @@
+"""Training: every seed in one compiled program, run window by window."""
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from primax.agent.learner import Learner
+from primax.config.schema import Config
+
+Table = dict[str, np.ndarray]
+EPISODE_COLUMNS = ("seed", "episode", "step", "score", "reach", "coverage", "distance")
+
+
+@dataclass(frozen=True)
+class Program:
+    """The compiled parts of a run, and what compiling took."""
+
+    learner: Learner
+    seeds: tuple[int, ...]
+    init: Callable[..., Any]
+    warm_up: Callable[..., Any]
+    window: Callable[..., Any]
+    compile_s: float
+    memory: dict[str, int]
+
+    @property
+    def said(self) -> str:
+        """What compiling took and what running will, for people."""
+        state, temporary = (size / 1e6 for size in self.memory.values())
+        sizes = f"{state:.1f} MB of state a seed, {temporary:.0f} MB of temporaries"
+        return f"compiled in {self.compile_s:.1f} s; {sizes}"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run stands, after every window."""
+
+    clock: int
+    total: int
+    episodes: Table
+    window: Table
+    epsilon: float
+    maps: Table = field(default_factory=dict)
+    """Pictures over the grid, [seed, rows, cols] each."""
+
+
+def compile_program(learner: Learner, seeds: tuple[int, ...]) -> Program:
+    """Lowers and compiles the run for a number of seeds; nothing is executed."""
+    start, is_highest = time.perf_counter(), learner.config.net.precision == "highest"
+    with jax.default_matmul_precision("highest" if is_highest else None):
+        ids = jax.ShapeDtypeStruct((len(seeds),), jnp.int32)
+        clock = jax.ShapeDtypeStruct((), jnp.int32)
+        root = jax.eval_shape(lambda: jax.random.key(0))
+        state = state_like(learner, len(seeds))
+        lowered = [
+            jax.jit(jax.vmap(part, in_axes=(0, None)), donate_argnums=0).lower(state, clock)
+            for part in (learner.window, learner.warm_up)
+        ]
+        lowered.append(jax.jit(jax.vmap(learner.init, in_axes=(None, 0))).lower(root, ids))
+    with ThreadPoolExecutor(len(lowered)) as pool:  # compiling needs no interpreter
+        window, warm_up, init = pool.map(lambda part: part.compile(), lowered)
+    stats: Any = window.memory_analysis()
+    memory = {
+        "state_bytes_a_seed": stats.argument_size_in_bytes // len(seeds),
+        "temporary_bytes": stats.temp_size_in_bytes,
+    }
+    took = time.perf_counter() - start
+    return Program(learner, seeds, init, warm_up, window, took, memory)
+
+
+def state_like(learner: Learner, num_seeds: int) -> Any:
+    """Shapes and types of a run's state."""
+    root = jax.eval_shape(lambda: jax.random.key(0))
+    ids = jax.ShapeDtypeStruct((num_seeds,), jnp.int32)
+    return jax.eval_shape(jax.vmap(learner.init, in_axes=(None, 0)), root, ids)
+
+
+def windows(
+    program: Program, start: tuple[Any, int] | None = None
+) -> Iterator[tuple[Any, Progress]]:
+    """Runs a program window by window, from its beginning or from a state at a clock."""
+    config, seeds = program.learner.config, program.seeds
+    state, clock = start or (program.init(jax.random.key(0), jnp.asarray(seeds, jnp.int32)), 0)
+    while clock < config.total_steps:
+        is_warm = clock >= config.warmup
+        part, length = (
+            (program.window, config.window) if is_warm else (program.warm_up, config.warmup)
+        )
+        state, outputs = part(state, jnp.asarray(clock, jnp.int32))
+        outputs = jax.tree.map(np.asarray, outputs)
+        episodes = episode_rows(config, seeds, clock, length, outputs["episodes"])
+        clock += length
+        window = window_rows(seeds, clock, outputs["window"])
+        epsilon = float(program.learner.epsilon(jnp.int32(clock)))
+        yield state, Progress(clock, config.total_steps, episodes, window, epsilon, outputs["maps"])
+
+
+def episode_rows(
+    config: Config, seeds: tuple[int, ...], clock: int, length: int, episodes: Any
+) -> Table:
+    """One row for every episode that ended, seed by seed; a pure function of a window's outputs."""
+    ends = clock + config.segment * (1 + np.arange(length // config.segment))
+    is_over = episodes["is_over"][0]
+    step, outcome = ends[is_over], episodes["outcome"]
+    shape = (len(seeds), len(step))
+    score = outcome.score[:, is_over]
+    columns = {
+        "seed": np.broadcast_to(np.array(seeds)[:, None], shape),
+        "episode": np.broadcast_to(step // config.world.horizon - 1, shape),
+        "step": np.broadcast_to(step, shape),
+        "score": score,
+        "reach": score > 0,
+        "coverage": outcome.coverage[:, is_over],
+        "distance": outcome.distance[:, is_over],
+    }
+    return {name: columns[name].reshape(-1) for name in EPISODE_COLUMNS}
+
+
+def window_rows(seeds: tuple[int, ...], clock: int, metrics: Any) -> Table:
+    """One row a seed of what a window measured."""
+    if not metrics:
+        return {}
+    return {"seed": np.array(seeds), "step": np.full(len(seeds), clock), **metrics}

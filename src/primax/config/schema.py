@@ -1,0 +1,147 @@
+"""Everything a run depends on, as frozen dataclasses."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from primax.config.fields import Choice, Range, check
+from primax.errors import InputError, check_range
+
+
+@dataclass(frozen=True)
+class NetConfig:
+    """The trunk every network of a run has."""
+
+    first_channels: Annotated[int, Range(1, 1_024)] = 16
+    """Channels after the first 3x3 convolution."""
+    second_channels: Annotated[int, Range(1, 1_024)] = 32
+    """Channels after the second 3x3 convolution."""
+    embedding: Annotated[int, Range(1, 65_536)] = 64
+    """Width of the embedding."""
+    activation: Annotated[str, Choice(("linear", "relu"))] = "linear"
+    """Of the embedding: `linear` (the paper's text taken literally) or `relu`."""
+    precision: Annotated[str, Choice(("default", "highest", "bfloat16"))] = "default"
+    """`default` (float32; on a GPU factors of products in TF32 or float16), `highest` (float32), or `bfloat16`."""
+    kernels: bool = True
+    """Whether the trunk runs as kernels of its own where it can: on a GPU, not at `highest`."""
+
+    def __post_init__(self):
+        check(self, "net.")
+
+    @property
+    def dtype(self) -> str:
+        """What the trunk's activations are kept in; parameters are always float32."""
+        return "bfloat16" if self.precision == "bfloat16" else "float32"
+
+
+@dataclass(frozen=True)
+class CriticsConfig:
+    """The Double-DQN ensemble."""
+
+    heads: Annotated[int, Range(1, 100)] = 1
+    """Critics, each with its own trunk; the agent acts on their mean."""
+    double: bool = True
+    """Whether the online critic picks the action that the target critic values."""
+    gamma: Annotated[float, Range(0, 0.999999)] = 0.99
+    """Discount a step."""
+    learning_rate: Annotated[float, Range(0, 1)] = 3e-4
+    """Adam's step size."""
+    grad_clip: Annotated[float, Range(1e-6, 1e9)] = 10.0
+    """Largest global gradient norm of one head."""
+    q_max: Annotated[float, Range(1e-6, 1e9)] = 20.0
+    """Where the soft bound on |Q| begins."""
+    q_penalty: Annotated[float, Range(0, 1e6)] = 0.0
+    """Weight of the soft bound; PRIME's is 0.1, the baselines have none."""
+    batch: Annotated[int, Range(1, 65_536)] = 64
+    """Transitions a minibatch."""
+    sync_every: Annotated[int, Range(1, 10**9)] = 1_000
+    """Environment steps between copies of the online critics to the targets."""
+
+    def __post_init__(self):
+        check(self, "critics.")
+
+
+@dataclass(frozen=True)
+class ExploreConfig:
+    """The ε-greedy schedule: linear, then flat."""
+
+    start: Annotated[float, Range(0, 1)] = 1.0
+    """ε at step 0."""
+    end: Annotated[float, Range(0, 1)] = 0.05
+    """ε from the end of the ramp on."""
+    fraction: Annotated[float, Range(0, 1)] = 0.25
+    """Share of all steps the ramp takes, warm-up included."""
+
+    def __post_init__(self):
+        check(self, "explore.")
+
+
+@dataclass(frozen=True)
+class Config:
+    """One run of one method in one world."""
+
+    method: str
+    """Which reward drives the learner."""
+    world: Any
+    """The world's options."""
+    reward: Any
+    """The reward's options."""
+    steps: Annotated[int, Range(1, 10**9)] = 250_000
+    """Environment steps a seed takes, warm-up included."""
+    window: Annotated[int, Range(1, 10**9)] = 1_000
+    """Environment steps for which the reward is frozen."""
+    warmup: Annotated[int, Range(1, 10**9)] = 1_000
+    """Random steps before learning and before the first window."""
+    update_every: Annotated[int, Range(1, 10_000)] = 4
+    """Environment steps between updates."""
+    replay: int = 100_000
+    """Rows the ring holds."""
+    recent: Annotated[int, Range(1, 10**8)] = 5_000
+    """Newest rows a window's refresh sees."""
+    net: NetConfig = field(default_factory=NetConfig)
+    """Shape and precision of every network."""
+    critics: CriticsConfig = field(default_factory=CriticsConfig)
+    """The control ensemble."""
+    explore: ExploreConfig = field(default_factory=ExploreConfig)
+    """How the agent explores."""
+
+    def __post_init__(self):
+        check(self)
+        horizon, every = self.world.horizon, self.update_every
+        check_range("replay", self.replay, 2 * horizon, 10**8)
+        self._multiple("replay", self.replay, "world.horizon", horizon)
+        self._multiple("window", self.window, "update_every", every)
+        self._multiple("world.horizon", horizon, "update_every", every)
+        self._multiple("warmup", self.warmup, "window and world.horizon's divisor", self.segment)
+        sync = self.critics.sync_every
+        self._multiple(
+            "critics.sync_every", sync, "window and world.horizon's divisor", self.segment
+        )
+        if self.total_steps < horizon:
+            raise InputError(f"steps ({self.total_steps}) must hold one world.horizon ({horizon})")
+        if self.warmup >= self.replay:
+            raise InputError(f"warmup ({self.warmup}) must be shorter than replay ({self.replay})")
+        if self.recent >= self.replay:
+            raise InputError(f"recent ({self.recent}) must be shorter than replay ({self.replay})")
+        if hasattr(self.reward, "check_fits"):
+            self.reward.check_fits(self)
+
+    @staticmethod
+    def _multiple(name: str, value: int, of: str, unit: int) -> None:
+        if value % unit:
+            raise InputError(f"{name} ({value}) must be a multiple of {of} ({unit})")
+
+    @property
+    def segment(self) -> int:
+        """The longest stretch in which neither an episode nor a window ends."""
+        return math.gcd(self.window, self.world.horizon)
+
+    @property
+    def windows(self) -> int:
+        """Windows after the warm-up, enough for all steps."""
+        return max(1, -(-(self.steps - self.warmup) // self.window))
+
+    @property
+    def total_steps(self) -> int:
+        """Steps a seed really takes: `steps` rounded up to whole windows."""
+        return self.warmup + self.windows * self.window

@@ -1,0 +1,1 @@
+"""Networks as plain arrays, the GPU kernels of the trunk, and Adam."""

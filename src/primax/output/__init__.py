@@ -1,0 +1,1 @@
+"""How numbers, tables and figures are written, whoever writes them."""

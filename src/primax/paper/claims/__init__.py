@@ -1,0 +1,1 @@
+"""The paper's claims in words, each with a test on numbers."""

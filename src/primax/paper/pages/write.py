@@ -1,0 +1,209 @@
+"""Puts every table, figure, the scorecard and the claims into a folder."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from primax.errors import InputError
+from primax.output.sheet import ABSENT, Sheet
+from primax.paper import references
+from primax.paper.claims.claims import FAILS, HOLDS, Tested, claims_sheet, tested
+from primax.paper.evidence import LEFT_OUT, Runs
+from primax.paper.experiments import CELLS
+from primax.paper.figures.figures import FIGURES
+from primax.paper.pages.embed import Blocks
+from primax.paper.pages.promises import audit_sheet
+from primax.paper.pages.times import times_sheet
+from primax.paper.references import average
+from primax.paper.scorecard import card, fixed, numbers, scalars
+from primax.paper.tables import beside, comparisons, results
+from primax.runs import disk
+from primax.runs.config_json import to_bytes
+from primax.runs.measures import rolling
+from primax.runs.read import NOT_RUN, UNFINISHED, Run, Unusable
+
+TABLES: dict[str, Callable[[Runs], Sheet]] = {
+    "table1": results.table1,
+    "table2": results.table2,
+    "table3": beside.table3,
+    "table4": beside.table4,
+    "table5": results.table5,
+    "table6": results.table6,
+    "table7": results.table7,
+    "table8": results.table8,
+    "table9": lambda runs: beside.table9(),
+    "tableA": comparisons.completed,
+    "tableB": beside.table_b,
+    "tableC": beside.table_c,
+    "tableD": comparisons.rest,
+}
+CAPTIONS = {
+    "figure1": "Figure 1. Learning curves: rolling mean of 20 episodes, one std over seeds shaded",
+    "figure2": "Figure 2. Ceiling check (range over seeds shaded), pursuit distance and coverage",
+    "figure3": "Figure 3. Magnitudes of the reward's parts, mean over seeds",
+    "figureA": "Figure A. Readings, controls and other methods (not in the paper)",
+}
+LEFT_OUT_NOTE = (
+    f"`{LEFT_OUT}`: it stands beside the paper's own runs, and a small scale goes without; "
+    "`--only` with its name runs it."
+)
+
+
+def all_numbers(runs: Runs) -> list[card.Number]:
+    """Every number of the paper, judged."""
+    parts = (
+        numbers.means,
+        numbers.iqms,
+        numbers.comparisons,
+        scalars.with_spread,
+        scalars.magnitudes,
+        scalars.ranges,
+        scalars.open_points,
+        fixed.exact,
+        fixed.counts,
+    )
+    return [number for part in parts for number in part(runs)]
+
+
+def states(runs: Runs) -> Sheet:
+    """What was run, and under which settings that are not its cell's at the paper's scale."""
+    found = {name: runs.of(cell) for name, cell in CELLS.items()}
+    columns = (
+        "cell",
+        "state",
+        "settings other than its own at the paper's scale",
+        "settings its config.json does not give, read as they are now",
+    )
+    is_left_out = any(isinstance(run, Unusable) and run.why == LEFT_OUT for run in found.values())
+    rows = tuple(_state(runs, name, run) for name, run in found.items())
+    notes = (LEFT_OUT_NOTE,) if is_left_out else ()
+    return Sheet("runs", "The runs behind these pages", columns, rows, notes)
+
+
+def _state(runs: Runs, name: str, run: Run | Unusable) -> tuple[str, ...]:
+    if isinstance(run, Run):
+        lists = (", ".join(of) or "none" for of in (runs.changes(CELLS[name]), run.unsaid))
+        return (name, f"{len(run.seeds)} seeds, {run.steps:,} steps", *lists)
+    reason = run.reason.replace(str(runs.folders.get(name)), name)
+    state = f"{run.why}: {reason}" if reason else run.why
+    is_available = CELLS[name].variant.is_available
+    return (name, state if is_available else "not available yet", ABSENT, ABSENT)
+
+
+def caveat(runs: Runs) -> tuple[str, ...]:
+    """What must stand above verdicts: runs that are not the paper's, mixed, or broken."""
+    said = []
+    there = {name: runs.of(cell) for name, cell in CELLS.items()}
+    gone = [
+        CELLS[name]
+        for name, run in there.items()
+        if isinstance(run, Unusable) and run.why in (NOT_RUN, UNFINISHED)
+    ]
+    if gone:
+        papers = sum(cell.variant.is_papers for cell in gone)
+        own = f"({papers} of the paper's own {sum(c.variant.is_papers for c in CELLS.values())})"
+        said.append(
+            f"{len(gone)} of {len(CELLS)} cells {own} are not there yet: no verdict counts them."
+        )
+    if other := [c.name for c in CELLS.values() if runs.changes(c)]:
+        not_papers = f"{len(other)} of these runs are not at the paper's settings"
+        said.append(
+            f"{not_papers} ([runs](runs.md) says which): "
+            "verdicts on them say nothing about the paper."
+        )
+    if mixed := runs.mixed():
+        said.append(
+            "Runs of one world differ in that world or in length, and do not compare: "
+            f"{', '.join(mixed)}."
+        )
+    if runs.broken:
+        said.append(f"Not used, for their folders are broken: {', '.join(runs.broken)}.")
+    return tuple(f"**{line}**" for line in said)
+
+
+def curve_top(runs: Runs) -> tuple[str, ...]:
+    """How far PRIME's curve on Maze rises above chance."""
+    run = runs.run("prime", "maze")
+    if isinstance(run, Unusable):
+        return ()
+    scores, chance = run.grid("episodes", "score"), average(runs, "maze", "random")
+    assert scores is not None
+    top = rolling(scores).mean(axis=0).max()
+    return (
+        f"PRIME on Maze: where the mean curve of its {len(scores)} seeds is highest, {top:.0%} of "
+        f"episodes reach the goal, and {rolling(scores)[:, -1].mean():.0%} at the end; a seed's own "
+        f"peak, which tables give, may come at any time. A random walker's chance is {chance:.2%}.",
+    )
+
+
+def write_all(runs: Runs, out: Path, say: Callable[[str], None]) -> Blocks:
+    """Tables as Markdown and CSV, figures as SVG, and a page that shows them all.
+
+    Returns all of it by name, for pages elsewhere.
+    """
+    try:
+        (out / "tables").mkdir(parents=True, exist_ok=True)
+        (out / "figures").mkdir(exist_ok=True)
+        for name, reason in runs.broken.items():
+            say(f"{name} is not used: {reason}")
+        say("tables …")
+        sheets = {name: make(runs) for name, make in TABLES.items()}
+        say("scorecard and claims …")
+        numbers_, claims = all_numbers(runs), tested(runs)
+        judged, held = card.sheet(numbers_), claims_sheet(runs, claims)
+        warned = caveat(runs)
+        told = (*warned, *judged.above, *held.above, *curve_top(runs))
+        pages = {page.name: replace(page, above=warned + page.above) for page in (judged, held)}
+        pages |= {page.name: page for page in (states(runs), audit_sheet(runs), times_sheet(runs))}
+        for sheet in (*sheets.values(), *pages.values()):
+            home = out / "tables" if sheet.name in sheets else out
+            disk.write_whole(home / f"{sheet.name}.md", sheet.markdown().encode())
+            disk.write_whole(home / f"{sheet.name}.csv", sheet.csv().encode())
+        disk.write_whole(out / "references.json", to_bytes(references.all_of(runs)))
+        say("figures …")
+        for name, draw in FIGURES.items():
+            draw(runs, out / "figures" / name)
+        shown = {name: f"![{text}](figures/{name}.svg)" for name, text in CAPTIONS.items()}
+        disk.write_whole(out / "index.md", _index(sheets, shown, told).encode())
+        for line in curve_top(runs):
+            say(line)
+    except OSError as error:
+        raise InputError(f"cannot write {out}: {error.strerror}") from error
+    whole = {name: sheet.markdown() for name, sheet in (sheets | pages).items()}
+    whole["missed"] = card.missed(numbers_).markdown()
+    whole["headline"] = _headline(shown["figure1"], sheets["table1"], told, claims)
+    return whole | shown
+
+
+def _headline(figure: str, table: Sheet, told: tuple[str, ...], claims: list[Tested]) -> str:
+    """The main figure and table, the counts, and each claim by its verdict."""
+    holds = [f"`{each.claim.id}`" for each in claims if each.verdict == HOLDS]
+    fails = [
+        f"- `{each.claim.id}`: {each.claim.words} Ours: {each.evidence}."
+        for each in claims
+        if each.verdict == FAILS
+    ]
+    lists = [
+        "Claims of the paper that fail here ([tests](claims.md)):" if fails else "No claim fails.",
+        "\n".join(fails),
+        f"Claims that hold: {', '.join(holds) or 'none'}.",
+    ]
+    return "\n\n".join([figure, table.body().strip(), *told, *filter(None, lists)]) + "\n"
+
+
+def _index(sheets: dict[str, Sheet], figures: Blocks, told: tuple[str, ...]) -> str:
+    """One page with all of it."""
+    beside = ("scorecard", "claims", "runs", "audit", "times")
+    links = ", ".join(f"[{name}]({name}.md)" for name in beside)
+    parts = [
+        "# The paper's tables and figures, from these runs",
+        f"{links}. Made by `primax reproduce`.",
+        *told,
+    ]
+    parts += [sheet.markdown() for sheet in sheets.values()]
+    parts += [f"### {CAPTIONS[name]}\n\n{figure}" for name, figure in figures.items()]
+    parts.append(
+        "Level lines are policies that learn nothing: a random walker, a blind sweep row by row, and "
+        "on Butterflies going to the centre to stay, the paper's position-only comparator."
+    )
+    return "\n\n".join(parts) + "\n"

@@ -1,0 +1,54 @@
+"""Seconds a cell should take, from rates that were measured."""
+
+from primax.config.schema import Config
+from primax.paper.experiments import Cell
+
+# docs/performance.md, 442f739: an H200, 15 seeds alone for 250,000 steps, without compiling (all
+# but `task` and ten networks with MPS running, which costs 4 to 10%); PRIME with 2 and 10 networks.
+# What is launches does not grow with seeds (1, 15 and 60 were timed).
+GPU_S = {"task": 23.5, "random": 23.5, "rnd": 36.8, "disagreement": 38.3, "smirl": 33.8}
+GPU_OTHER_S = 38.0  # not timed alone
+GPU_PRIME_S = {2: 60.1, 10: 103.0}
+GPU_SEEDS, GPU_LAUNCHES, GPU_COMPILE_S = 15, (0.68, 0.38), (20.0, 45.0)  # without PRIME and with
+# Fitted to results/bench/table_cpu.json (646b59c): a run alone on two cores of an AMD EPYC. A network
+# does so many multiplications a second, and takes a time besides; compiling without PRIME and with.
+CPU_CORES, CPU_WORK, CPU_UPDATE_S, CPU_COMPILE_S = 2, 4.3e10, 1.9e-4, (10.0, 18.0)
+CPU_REWARD = {  # all but PRIME's by docs/rewards.md, beside `task`, whose critics are two there
+    "task": 0.0,
+    "random": 0.0,
+    "rnd": 0.8,
+    "rnd_snapshot": 1.8,
+    "disagreement": 1.9,
+    "moss": 2.3,
+    "prime": 1.05,
+}
+"""What a reward costs at an update, in critics; PRIME's as much again for each of its heads."""
+CPU_OTHER_REWARD = 0.4
+STEPS = 250_000
+
+
+def predict(cell: Cell, scale: str, platform: str, done: int = 0) -> float:
+    """Seconds from a step on, compiling included."""
+    config, num_seeds = cell.config(scale), len(cell.seeds(scale))
+    heads, left = getattr(config.reward, "heads", 0), config.total_steps - done
+    is_prime = config.method == "prime"
+    if platform == "gpu":
+        launches, whole = GPU_LAUNCHES[is_prime], GPU_S.get(config.method, GPU_OTHER_S)
+        if is_prime:
+            (few, least), (many, most) = GPU_PRIME_S.items()
+            share = (config.critics.heads + heads - few) / (many - few)
+            whole = least + share * (most - least)
+        whole *= launches + (1 - launches) * num_seeds / GPU_SEEDS
+        return GPU_COMPILE_S[is_prime] + whole * left / STEPS
+    reward = CPU_REWARD.get(config.method, CPU_OTHER_REWARD) * (1 + heads)
+    updates = num_seeds * left / config.update_every
+    each = CPU_UPDATE_S + _work(config) / CPU_WORK
+    return CPU_COMPILE_S[is_prime] + updates * (config.critics.heads + reward) * each
+
+
+def _work(config: Config) -> float:
+    """Multiplications of a network's update on one minibatch: forward, target and backward."""
+    net, cells = config.net, getattr(config.world, "size", 10) ** 2
+    convolutions = 9 * cells * net.first_channels * (4 + net.second_channels)
+    embedding = cells * net.second_channels * net.embedding
+    return 5.0 * config.critics.batch * (convolutions + embedding)

@@ -1,0 +1,1 @@
+"""Every number the paper states, judged one by one."""

@@ -1,0 +1,84 @@
+"""The configuration of a run: a method's and a world's defaults, changed by a preset and by settings."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from primax.config.fields import flatten, override
+from primax.config.schema import Config
+from primax.errors import InputError, lookup
+from primax.methods import Method, find_method, find_world
+from primax.worlds import World
+from primax.worlds.layouts import read
+
+
+def paper(method: str | Method, world: str | World) -> Config:
+    """The paper's configuration."""
+    entry, (kind, options) = find_method(method), find_world(world)
+    return Config(
+        method=entry.name,
+        world=options,
+        reward=entry.options(),
+        steps=kind.steps,
+        critics=entry.critics,
+        explore=entry.explore,
+    )
+
+
+QUICK = {
+    "steps": "40_000",
+    "recent": "2_000",
+    "critics.heads": "2",
+    "net.first_channels": "8",
+    "net.second_channels": "16",
+    "net.embedding": "32",
+    "critics.batch": "32",
+}
+SMOKE = {
+    "steps": "2_000",
+    "window": "500",
+    "warmup": "500",
+    "replay": "1_000",
+    "recent": "500",
+    "critics.heads": "2",
+    "net.first_channels": "4",
+    "net.second_channels": "4",
+    "net.embedding": "8",
+    "critics.batch": "8",
+    "critics.sync_every": "500",
+}
+SMALL = {
+    "world.size": "6",
+    "reward.heads": "2",
+    "reward.calibration": "64",
+}
+PRESETS = {
+    "paper": ("the paper's settings", {}, {}),
+    "quick": ("small worlds and networks, for two cores", QUICK, SMALL),
+    "smoke": ("seconds; shows that it runs, not that it learns", SMOKE, SMALL),
+}
+"""What each is for, its settings, and those for worlds and rewards that have such a field."""
+
+
+def configure(
+    method: str | Method,
+    world: str | World,
+    preset: str = "paper",
+    settings: Mapping[str, object] | None = None,
+) -> Config:
+    """The configuration of a run: the paper's, changed by a preset, then by `settings`.
+
+    A setting may be text, as on the command line (`"0.9"`), or the value itself.
+    """
+    config = paper(method, world)
+    _, changes, small = lookup("preset", preset, PRESETS)
+    known = flatten(config)
+    changes = changes | {name: value for name, value in small.items() if name in known}
+    if "method" in (settings or {}):
+        raise InputError("method is what the run is called for, not a field to set")
+    # All at once, so that fields which must fit each other can be changed together.
+    given = {name: str(value) for name, value in (settings or {}).items()}
+    config = override(config, changes | given)
+    if hasattr(config.world, "layout"):
+        # The map itself, so that a run does not depend on a file that may change.
+        config = replace(config, world=replace(config.world, layout=read(config.world.layout)))
+    return config

@@ -1,0 +1,118 @@
+"""Learning curves a page can carry: smoothed or binned, thinned, quantised; measures exact."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from primax import stats
+from primax.report.packing import column, number
+from primax.report.reading import Grid
+from primax.runs.measures import ROLLING, rolling, score_measures
+from primax.runs.read import Floats
+
+POINTS = 256
+"""A curve has at most; a screen is not much wider."""
+FEWEST = 48
+WINDOWS_BYTES = 2_600_000
+"""All curves of windows.csv on a page take about so much; longer tables get fewer points."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A quantity over training."""
+
+    name: str
+    label: str
+    unit: str
+    is_log: bool = False
+    """Whether it spans orders of magnitude, so that a log scale reads better."""
+
+
+EPISODES = (
+    Column("score", "Score", ""),
+    Column("coverage", "Coverage", "share of cells visited in an episode"),
+    Column("distance", "Distance", "cells to the nearest target, mean of an episode"),
+)
+WINDOWS = (
+    Column("reward", "Reward", "mean over minibatches"),
+    Column("r_int", "R_int", "before scale and clip, mean over minibatches"),
+    Column("v_epi", "V_epi: what can be learnt", "mean over minibatches", True),
+    Column("v_count", "V_count", "mean over minibatches", True),
+    Column("v_lotv", "V_LoTV", "mean over minibatches", True),
+    Column("v_ale", "V_ale: what is noise", "mean over minibatches", True),
+    Column("v_ahead", "look-ahead: the gate", "mean over minibatches", True),
+    Column("clamped", "Clamped by the gate", "share of elements"),
+    Column("pi_ref_from_u", "‖π_ref − u‖₁", "mean over a window", True),
+    Column("mutual_information", "Mutual information", "nats"),
+    Column("greedy_entropy", "Entropy of argmax Q", "nats"),
+    Column("loss", "Loss", "of the critics", True),
+    Column("y_abs_max", "Largest |target|", "in any minibatch of the window"),
+    Column("q_taken_abs_max", "Largest |Q(s, a)|", "in any minibatch of the window"),
+)
+
+
+def episodes(table: Grid) -> dict[str, Any]:
+    """Rolling means over 20 episodes, at no more than 256 of them, evenly spaced."""
+    ends = table["step"][min(ROLLING, len(table["step"])) - 1 :]
+    thin = np.unique(np.linspace(0, len(ends) - 1, POINTS).round().astype(int))
+    columns = {
+        c.name: column(_rolling(table[c.name])[:, thin])
+        for c in EPISODES
+        if c.name in table and np.isfinite(table[c.name]).any()
+    }
+    return {"steps": ends[thin].astype(int).tolist(), "columns": columns}
+
+
+def _rolling(values: Floats) -> Floats:
+    """Over what there is: an episode without a target has no distance."""
+    if not np.isnan(values).any():
+        return rolling(values)
+    known = rolling((~np.isnan(values)).astype(float))
+    total = rolling(np.nan_to_num(values))
+    return np.where(known > 0, total / np.maximum(known, 1e-12), np.nan)
+
+
+def windows(table: Grid, points: int) -> dict[str, Any]:
+    """Means over as many equal runs of windows as there are points; of maxima the maximum."""
+    length = len(table["step"])
+    bins = np.array_split(np.arange(length), min(points, length))
+    columns = {
+        c.name: column(_binned(table[c.name], bins, c.name.endswith("_max")))
+        for c in WINDOWS
+        if c.name in table and np.isfinite(table[c.name]).any()
+    }
+    ends = [int(table["step"][part[-1]]) for part in bins]
+    return {"steps": ends, "columns": columns, "windows": length}
+
+
+def _binned(values: Floats, bins: list[np.ndarray], is_max: bool) -> Floats:
+    if all(len(part) == 1 for part in bins):
+        return values
+    reduce = np.max if is_max else np.mean
+    return np.stack([reduce(values[:, part], axis=1) for part in bins], axis=1)
+
+
+def window_points(tables: list[Grid]) -> int:
+    """Points of a curve of windows.csv, the same for every run of a page."""
+    rows = sum(len(t["loss"]) * sum(c.name in t for c in WINDOWS) for t in tables if "loss" in t)
+    room = int(WINDOWS_BYTES / (2 * 4 / 3 * max(rows, 1)))
+    return int(np.clip(room, FEWEST, POINTS))
+
+
+def measures(table: Grid) -> dict[str, list[float | None]]:
+    """Of every seed, from all its episodes."""
+    found = score_measures(table["score"])
+    return {name: [number(v) for v in values] for name, values in found.items()}
+
+
+def summary(values: list[float | None]) -> dict[str, float | None] | None:
+    """Mean, std and a 95% bootstrap interval of the mean over seeds."""
+    known = np.array([value for value in values if value is not None])
+    if not known.size:
+        return None
+    if known.size == 1:
+        return {"mean": number(known[0]), "std": None, "low": None, "high": None}
+    low, high = stats.interval(known, np.mean)
+    found = {"mean": known.mean(), "std": known.std(ddof=1), "low": low, "high": high}
+    return {name: number(value) for name, value in found.items()}

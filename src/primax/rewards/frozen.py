@@ -1,0 +1,88 @@
+"""A reward that scores row by row, read as of the window's beginning while it goes on learning."""
+
+from dataclasses import replace
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree, UInt8
+
+from primax.errors import InputError
+from primax.nn import nets
+from primax.rewards.base import Metrics, Reward, Spec
+from primax.rewards.disagreement import Disagreement, DisagreementConfig
+from primax.rewards.rnd import Rnd, RndConfig
+from primax.rewards.transition import Batch, Recent, Step
+
+
+class SnapshotState(eqx.Module):
+    """The reward's state, and a copy from the last boundary."""
+
+    live: Any
+    frozen: Any
+
+
+class Snapshot(Reward[SnapshotState]):
+    """Networks and normaliser freeze together, so that within a window a row's reward is fixed."""
+
+    spec: Spec
+    inner: Reward
+
+    def init(self, key: PRNGKeyArray) -> SnapshotState:
+        live = self.inner.init(key)
+        # A copy: a buffer that is in the state twice could not be given to the next window.
+        return SnapshotState(live, jax.tree.map(jnp.copy, live))
+
+    def begin(
+        self, state: SnapshotState, obs: UInt8[Array, "c rows cols"], key: PRNGKeyArray
+    ) -> tuple[SnapshotState, PyTree]:
+        live, memo = self.inner.begin(state.live, obs, key)
+        return replace(state, live=live), memo
+
+    def observe(
+        self, state: SnapshotState, step: Step, key: PRNGKeyArray
+    ) -> tuple[SnapshotState, PyTree]:
+        live, memo = self.inner.observe(state.live, step, key)
+        return replace(state, live=live), memo
+
+    def view(self, obs: UInt8[Array, "*n c rows cols"], memo: PyTree) -> Any:
+        return self.inner.view(obs, memo)
+
+    @property
+    def view_planes(self) -> tuple[int, int, int]:
+        return self.inner.view_planes
+
+    def refresh(
+        self, state: SnapshotState, recent: Recent, key: PRNGKeyArray
+    ) -> tuple[SnapshotState, Metrics]:
+        """Freezes, and says by how much the reward of the newest rows jumped."""
+        live, said = self.inner.refresh(state.live, recent, key)
+        was, now = (self._scores(x, recent.rows) for x in (state.frozen, live))
+        weight = recent.is_valid * recent.rows.weight
+        jump = jnp.sum(weight * jnp.abs(now - was)) / jnp.maximum(jnp.sum(weight), 1.0)
+        return SnapshotState(live, live), said | {"reward_jump": jump}
+
+    def _scores(self, state: Any, rows: Batch) -> Float[Array, " rows"]:
+        return nets.map_chunks(lambda some: self.inner.score(state, some), rows)
+
+    def score(self, state: SnapshotState, batch: Batch) -> Float[Array, " batch"]:
+        return self.inner.score(state.frozen, batch)
+
+    def learn(
+        self, state: SnapshotState, batch: Batch, key: PRNGKeyArray
+    ) -> tuple[SnapshotState, Metrics]:
+        live, said = self.inner.learn(state.live, batch, key)
+        return replace(state, live=live), said
+
+
+def rnd_snapshot(spec: Spec, config: RndConfig) -> Snapshot:
+    """RND whose predictor and scale change at boundaries only."""
+    if config.read == "lived":
+        raise InputError("reward.read=lived is for rnd: rnd_snapshot reads what a window froze")
+    return Snapshot(spec, Rnd(spec, config))
+
+
+def ensemble_snapshot(spec: Spec, config: DisagreementConfig) -> Snapshot:
+    """Disagreement whose models and scale change at boundaries only."""
+    return Snapshot(spec, Disagreement(spec, config))

@@ -1,0 +1,165 @@
+"""Checkpoints of a run: whole or not there.
+
+A row once appended to a table stays. A checkpoint is written beside its place, synced, and renamed
+into it; it records how long every table was and a hash of that much of it. Whatever moment the
+machine dies at, the newest checkpoint that verifies, with the tables cut back to what it saw, is a
+moment the run was really in. The last checkpoint knows maps.npz in place of maps.raw, which then
+goes.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from primax.errors import InputError
+from primax.runs import disk
+from primax.runs.npz import Sink
+
+KEEP = 2
+"""Checkpoints at a time."""
+
+
+class DamagedError(Exception):
+    """A checkpoint is not what was written; the message names the file."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A verified checkpoint: where the run stood, and the file of its state."""
+
+    clock: int
+    state: Path
+    about: dict[str, Any]
+
+
+def save(
+    folder: Path,
+    clock: int,
+    write: Callable[[Sink], None],
+    about: dict[str, Any],
+    tables: tuple[str, ...] = disk.TABLES,
+) -> None:
+    """Adds a checkpoint, its state written by `write`, and drops all but the newest two."""
+    home = folder / "checkpoints"
+    home.mkdir(exist_ok=True)
+    place, temporary = home / f"{clock:09d}", home / f"{clock:09d}.part"
+    for leftover in (*home.glob("*.part"), place):
+        if leftover.exists():
+            shutil.rmtree(leftover)
+    temporary.mkdir()
+    try:
+        seen = {name: disk.length_and_hash(folder / name) for name in tables}
+        state = disk.stream(temporary / "state.npz", write)
+        content = {**about, "clock": clock, "tables": seen, "state": state}
+        sealed = {"content": content, "seal": _seal(content)}
+        disk.write(temporary / "about.json", json.dumps(sealed, indent=1).encode(), "wb")
+    except OSError:
+        shutil.rmtree(temporary, ignore_errors=True)  # a full disk needs the space
+        raise
+    disk.sync_folder(temporary)
+    os.replace(temporary, place)
+    disk.sync_folder(home)
+    for old in _places(folder)[KEEP:]:
+        shutil.rmtree(old)
+
+
+def load(folder: Path) -> tuple[Checkpoint | None, list[str]]:
+    """The newest checkpoint that verifies, and what is wrong with newer ones.
+
+    Those are renamed where an older one serves: by their number they would pass for the newest.
+    """
+    damaged: dict[Path, str] = {}
+    for place in _places(folder):
+        try:
+            checkpoint = _verified(place)
+            _check_tables(folder, checkpoint)
+        except DamagedError as error:
+            damaged[place] = str(error)
+            continue
+        for bad in damaged:
+            os.replace(bad, _unused(bad.with_name(f"{bad.name}.damaged")))
+        return checkpoint, list(damaged.values())
+    return None, list(damaged.values())
+
+
+def newest(folder: Path) -> Checkpoint:
+    """The newest checkpoint whose state verifies, for those who only read; nothing is changed."""
+    damaged = []
+    for place in _places(folder):
+        try:
+            return _verified(place)
+        except DamagedError as error:
+            damaged.append(str(error))
+    if disk.is_packed(folder):
+        whole = "give the folder it was packed from, or train it anew"
+        raise InputError(f"{folder} is a packed run, which carries no networks: {whole}")
+    why = damaged[0] if damaged else f"there is none; primax resume {folder} goes on"
+    raise InputError(f"{folder} has no checkpoint that can be used: {why}")
+
+
+def newest_step(folder: Path) -> int:
+    """The step of the newest checkpoint, unverified; 0 where there is none."""
+    return max((int(place.name) for place in _places(folder)), default=0)
+
+
+def clear(folder: Path) -> None:
+    """Removes tables and checkpoints: the run is to begin again."""
+    disk.keep_only(folder, ())
+    if (folder / "checkpoints").is_dir():
+        shutil.rmtree(folder / "checkpoints")
+
+
+def _unused(path: Path) -> Path:
+    return path if not path.exists() else _unused(path.with_name(f"{path.name}.damaged"))
+
+
+def rewind(folder: Path, checkpoint: Checkpoint) -> None:
+    """Cuts the tables back to what a checkpoint saw; one it saw nothing of goes, header and all."""
+    lengths = {name: length for name, (length, _) in checkpoint.about["tables"].items() if length}
+    disk.keep_only(folder, tuple(lengths))
+    for name, length in lengths.items():
+        with (folder / name).open("r+b") as file:
+            file.truncate(length)
+            os.fsync(file.fileno())
+
+
+def _places(folder: Path) -> list[Path]:
+    """Finished checkpoints, newest first."""
+    home = folder / "checkpoints"
+    if not home.is_dir():
+        return []
+    return sorted((place for place in home.iterdir() if place.name.isdigit()), reverse=True)
+
+
+def _verified(place: Path) -> Checkpoint:
+    try:
+        sealed = json.loads((place / "about.json").read_bytes())
+        content = sealed["content"]
+        is_sealed = sealed["seal"] == _seal(content)
+        with (place / "state.npz").open("rb") as file:
+            state = hashlib.file_digest(file, "sha256").hexdigest()
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DamagedError(f"{place.name}: cannot be read ({error})") from error
+    if not is_sealed:
+        raise DamagedError(f"{place / 'about.json'} is damaged")
+    if state != content["state"]:
+        raise DamagedError(f"{place / 'state.npz'} is damaged")
+    return Checkpoint(int(content["clock"]), place / "state.npz", content)
+
+
+def _check_tables(folder: Path, checkpoint: Checkpoint) -> None:
+    """Whether the tables still begin with what a checkpoint saw of them."""
+    for name, (length, digest) in checkpoint.about["tables"].items():
+        if disk.length_and_hash(folder / name, length) != [length, digest]:
+            place = checkpoint.state.parent.name
+            raise DamagedError(f"{folder / name} is not the table checkpoint {place} saw")
+
+
+def _seal(content: dict[str, Any]) -> str:
+    body = json.dumps(content, indent=1, sort_keys=True)
+    return hashlib.sha256(body.encode()).hexdigest()

@@ -1,0 +1,68 @@
+"""A configuration as JSON, and back; where a run's folder begins."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from primax.config.schema import Config, CriticsConfig, ExploreConfig, NetConfig
+from primax.errors import InputError
+from primax.methods import METHODS
+from primax.runs import disk
+from primax.worlds import WORLDS, world_name
+
+Seeds = tuple[int, ...]
+
+
+def create(folder: Path, config: Config, seeds: Seeds) -> None:
+    """Makes the folder and puts the configuration on the disk, before anything costs time."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if (folder / "config.json").exists():
+            raise InputError(f"{folder} holds a run: primax resume {folder} goes on with it")
+        if any(folder.iterdir()):
+            raise InputError(f"{folder} is not empty: choose another folder, or remove it")
+        disk.write_whole(folder / "config.json", to_bytes(as_json(config, seeds)))
+    except OSError as error:
+        raise InputError(f"cannot write {folder}: {error.strerror}") from error
+
+
+def as_json(config: Config, seeds: Seeds) -> dict[str, Any]:
+    """The resolved configuration, with the world's and the seeds' names."""
+    content = asdict(config)
+    content["world"] = {"name": world_name(config.world), **content["world"]}
+    return {**content, "seeds": list(seeds)}
+
+
+def from_json(content: dict[str, Any]) -> tuple[Config, Seeds]:
+    """What `as_json` was made from; ValueError, KeyError or TypeError where it was not."""
+    content = dict(content)
+    seeds, world = tuple(content.pop("seeds")), dict(content.pop("world"))
+    options = WORLDS[world.pop("name")].options()(**world)
+    groups = {"net": NetConfig, "critics": CriticsConfig, "explore": ExploreConfig}
+    content |= {name: group(**content[name]) for name, group in groups.items()}
+    content["reward"] = METHODS[content["method"]].options(**content["reward"])
+    config = Config(world=options, **content)
+    if not seeds or not all(type(seed) is int for seed in seeds):
+        raise ValueError(f"seeds takes whole numbers, got {seeds}")
+    return config, seeds
+
+
+def unsaid(content: dict[str, Any]) -> tuple[str, ...]:
+    """Fields a config.json does not give, by dotted name: `from_json` takes today's defaults."""
+    return _missing(content, as_json(*from_json(content)))
+
+
+def _missing(content: dict[str, Any], whole: dict[str, Any], prefix: str = "") -> tuple[str, ...]:
+    names: list[str] = []
+    for name, value in whole.items():
+        if isinstance(value, dict):
+            names += _missing(content.get(name, {}), value, f"{prefix}{name}.")
+        elif name not in content:
+            names.append(prefix + name)
+    return tuple(names)
+
+
+def to_bytes(content: dict[str, Any]) -> bytes:
+    """JSON as all files of a run are written."""
+    return (json.dumps(content, indent=1) + "\n").encode()

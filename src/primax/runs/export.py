@@ -1,0 +1,174 @@
+"""A run's networks and its frozen reward in one small file that travels.
+
+No ring, no optimiser, and weights in half precision. It is an npz without pickle, whose arrays
+lead with the seed: `critics.*` are the control heads, `reward.*` what the reward was frozen to.
+`config` and `about` are JSON as bytes.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from primax.agent import critics as critic
+from primax.config.schema import Config
+from primax.errors import InputError, check_choice
+from primax.methods import build
+from primax.nn import nets
+from primax.runs import npz
+from primax.runs.config_json import as_json, from_json
+from primax.runs.read import open_run
+from primax.worlds import ACTIONS
+
+FORMAT = 1
+WHICH = {"last": ".critics.online", "best": ".best.by_coverage", "oracle": ".best.by_score"}
+"""The control heads as they are, as they were at the best coverage, and at the best task score."""
+FROZEN = (".reward.window.", ".reward.prior.")
+"""Of a reward that is frozen to a window, this is what its value and reference policy come from."""
+REFERENCE_ONLY = (".reward.window.heads.", ".reward.prior.")
+"""Ensembles of which the first, the reference head, is enough."""
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What an exported file holds."""
+
+    config: Config
+    seeds: tuple[int, ...]
+    about: dict[str, Any]
+    """Which networks, from which step of every seed, and the run's provenance."""
+    arrays: dict[str, np.ndarray]
+    """As they are in the file: [seed, ...]."""
+
+    def critics(self, seed: int) -> nets.Net:
+        """The control heads of a seed, to be used with `critics.values`."""
+        heads, planes = self.config.critics.heads, build(self.config)[1].view_planes
+        like = jax.eval_shape(
+            lambda key: critic.init(key, heads, self.config.net, planes, len(ACTIONS)).online,
+            jax.random.key(0),
+        )
+        return self.tree("critics", like, seed)
+
+    def tree(self, prefix: str, like: Any, seed: int) -> Any:
+        """The arrays of a seed under a prefix, as the tree `like` and in its types."""
+        if seed not in self.seeds:
+            raise InputError(f"seed {seed} is not among those exported: {_listed(self.seeds)}")
+        row = self.seeds.index(seed)
+
+        def fill(path: Any, leaf: Any) -> jax.Array:
+            name = prefix + jax.tree_util.keystr(path)
+            if name not in self.arrays:
+                raise InputError(f"nothing was exported under the name {name}")
+            return jnp.asarray(self.arrays[name][row].astype(leaf.dtype))
+
+        return jax.tree_util.tree_map_with_path(fill, like)
+
+
+def export(folder: str | Path, which: str = "last", seeds: tuple[int, ...] | None = None) -> bytes:
+    """The file's content, from a run's newest checkpoint; the run may be going on meanwhile."""
+    check_choice("which", which, WHICH)
+    folder = Path(folder)
+    run = open_run(folder)
+    config, all_seeds = run.config, run.given_seeds
+    seeds = all_seeds if seeds is None else seeds
+    for seed in seeds:
+        if seed not in all_seeds:
+            raise InputError(f"seed {seed} is not among the run's: {_listed(all_seeds)}")
+    rows = [all_seeds.index(seed) for seed in seeds]
+    checkpoint = run.checkpoint
+    try:
+        arrays, peak = _collect(checkpoint.state, which, rows)
+    except npz.NpzError as error:
+        raise InputError(f"{checkpoint.state} cannot be read: {error}") from error
+    for seed, mean in zip(seeds, peak.get("mean", ()), strict=bool(peak)):
+        if not np.isfinite(mean):
+            raise InputError(f"seed {seed} has no best yet: it takes 20 episodes and a window")
+    about = {
+        "format": FORMAT,
+        "which": which,
+        "seeds": list(seeds),
+        "step": peak.get("step", np.full(len(seeds), checkpoint.clock)).tolist(),
+        **({"mean": peak["mean"].tolist()} if peak else {}),
+        "reward_step": checkpoint.clock,
+        "run": checkpoint.about["provenance"],
+        "digest": _digest(arrays),
+    }
+    texts = {"config": as_json(config, all_seeds), "about": about}
+    whole = arrays | {name: _text(content) for name, content in texts.items()}
+    return npz.to_bytes(whole.items(), is_compressed=True)
+
+
+def _collect(
+    state: Path, which: str, rows: list[int]
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """What is exported of a state, and when and how good it was where that is kept."""
+    nets_at = WHICH[which] if which == "last" else f"{WHICH[which]}.online"
+    named = {f"{WHICH[which]}.{name}": name for name in ("mean", "step") if which != "last"}
+    has_window = any(name.startswith(FROZEN[0]) for name in npz.names(state))
+
+    def is_wanted(name: str) -> bool:
+        if name.startswith(".reward"):
+            return name.startswith(FROZEN) if has_window else "optimiser" not in name
+        return name.startswith(f"{nets_at}.") or name in named
+
+    arrays, peak = {}, {}
+    for name, array in npz.read(state, is_wanted):
+        if name in named:
+            peak[named[name]] = array[rows]
+        elif name.startswith(nets_at):
+            arrays["critics" + name.removeprefix(nets_at)] = _small(name, array[rows])
+        else:
+            arrays[name.removeprefix(".")] = _small(name, array[rows])
+    return arrays, peak
+
+
+def _small(name: str, array: np.ndarray) -> np.ndarray:
+    """Weights in half precision where it can hold them; of some ensembles the first head."""
+    if name.startswith(REFERENCE_ONLY):
+        array = array[:, :1]
+    if not name.endswith((".weight", ".bias")) or np.abs(array).max() > np.finfo(np.float16).max:
+        return array
+    return array.astype(np.float16)
+
+
+def _listed(seeds: tuple[int, ...]) -> str:
+    return ", ".join(map(str, seeds))
+
+
+def _text(content: dict[str, Any]) -> np.ndarray:
+    return np.frombuffer(json.dumps(content, sort_keys=True).encode(), np.uint8)
+
+
+def _digest(arrays: dict[str, np.ndarray]) -> str:
+    """Of names, types, shapes and contents."""
+    digest = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def load(path: str | Path) -> Exported:
+    """Reads an exported file; one that is damaged, or something else, is refused in one line."""
+    try:
+        arrays = dict(npz.read(Path(path)))
+    except npz.NpzError as error:
+        raise InputError(f"{path} cannot be read: {error}") from error
+    try:
+        config, about = (json.loads(arrays.pop(name).tobytes()) for name in ("config", "about"))
+        seeds, written, digest = tuple(about["seeds"]), about["format"], about["digest"]
+    except (KeyError, ValueError, TypeError) as error:
+        raise InputError(f"{path} was not written by primax export: no {error}") from error
+    if written != FORMAT:
+        raise InputError(f"{path} has format {written!r}; this version reads {FORMAT}")
+    if digest != _digest(arrays):
+        raise InputError(f"{path} is damaged: its arrays are not those that were written")
+    try:
+        return Exported(from_json(config)[0], seeds, about, arrays)
+    except (KeyError, ValueError, TypeError) as error:
+        raise InputError(f"{path} has no configuration of this version: {error}") from error

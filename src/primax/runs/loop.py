@@ -1,0 +1,88 @@
+"""The one host loop of training: windows come out of the program, and keepers are told of each."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from primax.agent.learner import Learner
+from primax.agent.training import Program, Progress, compile_program, windows
+from primax.config.schema import Config
+from primax.errors import RunError
+from primax.runs.tables import Table, concatenate
+
+Say = Callable[[str], None]
+OnWindow = Callable[[Progress], None]
+Keep = Callable[[Any, Progress], None]
+"""Told of every window: the state at its end, and what it measured."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """A finished run: columns of the per-episode and the per-window table, and the last state."""
+
+    config: Config
+    seeds: tuple[int, ...]
+    episodes: Table
+    windows: Table
+    state: Any
+    compile_s: float
+    run_s: float
+    memory: dict[str, int]
+
+
+def compiled(learner: Learner, seeds: tuple[int, ...], say: Say) -> Program:
+    """The program of a run, telling a person that it is being made and what it took."""
+    say(f"compiling for {len(seeds)} seeds on {jax.devices()[0].device_kind} …")
+    program = compile_program(learner, seeds)
+    say(program.said)
+    return program
+
+
+def loop(program: Program, keepers: Sequence[Keep], start: tuple[Any, int] | None = None) -> Any:
+    """Runs to the end, from the beginning or from a state at a clock; returns the last state.
+
+    Every number is checked before any keeper sees it; a keeper stops the run by raising.
+    """
+    state = None
+    for state, progress in windows(program, start):
+        check_finite(progress)
+        for keep in keepers:
+            keep(state, progress)
+    return jax.block_until_ready(state)
+
+
+def check_finite(progress: Progress) -> None:
+    """Stops at the first NaN or infinity, naming window, seed and quantity."""
+    for name, column in progress.window.items():
+        bad = np.flatnonzero(~np.isfinite(column))
+        if len(bad):
+            seed = progress.window["seed"][bad[0]]
+            raise RunError(
+                f"{name} of seed {seed} is {column[bad[0]]} in the window that ends at step "
+                f"{progress.clock:,}"
+            )
+
+
+def in_memory(program: Program, on_window: OnWindow = lambda progress: None) -> Result:
+    """Trains and keeps everything in memory."""
+    began, history = time.perf_counter(), list[Progress]()
+
+    def keep(state: Any, progress: Progress) -> None:
+        history.append(progress)
+        on_window(progress)
+
+    state = loop(program, [keep])
+    return Result(
+        config=program.learner.config,
+        seeds=program.seeds,
+        episodes=concatenate([progress.episodes for progress in history]),
+        windows=concatenate([progress.window for progress in history if progress.window]),
+        state=state,
+        compile_s=program.compile_s,
+        run_s=time.perf_counter() - began,
+        memory=program.memory,
+    )

@@ -1,0 +1,126 @@
+"""The measures of a run, a value a seed; every table, page and summary takes them from here.
+
+`average`, `peak`, `last`          score of all episodes; best and last mean over 20 of them
+`episode_std`                      of the score, over a seed's episodes
+`coverage_fall`                    share of cells visited, first less last fifth of the steps
+`coverage_tail`, `distance_tail`   over the last fifth of the steps
+`clamp_share`                      tail share of elements the gate clamps, of those with data
+`tail:C`, `first:C`                a column of windows.csv over the last fifth, the first tenth
+`top:C`, `late:C`                  its largest value; the largest of the last fifth
+`rolling:C`                        the largest mean over 20 windows
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from primax.errors import InputError, hint
+from primax.runs.read import Floats, Run
+from primax.runs.tables import Table
+
+ROLLING = 20
+TAIL, FIFTH, TENTH = 0.8, 0.2, 0.1
+SCORES = {
+    "average": "mean of all episodes",
+    "peak": "best mean over 20 consecutive episodes",
+    "last": "mean over the last 20 episodes",
+}
+PLAIN = (
+    *SCORES,
+    "episode_std",
+    "coverage_fall",
+    "coverage_tail",
+    "distance_tail",
+    "clamp_share",
+)
+KINDS = ("tail", "first", "top", "late", "rolling")
+"""Before a column of windows.csv."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A value a seed."""
+
+    seeds: tuple[int, ...]
+    values: Floats
+
+
+def rolling(values: Floats, length: int = ROLLING) -> Floats:
+    """Means over `length` consecutive entries of each row; shorter rows use all they have."""
+    length = min(length, values.shape[1])
+    return np.lib.stride_tricks.sliding_window_view(values, length, axis=1).mean(axis=2)
+
+
+def score_measures(scores: Floats, length: int = ROLLING) -> dict[str, Floats]:
+    """`average`, `peak` and `last` of scores [seed, episode]; shorter runs use all they have."""
+    smooth = rolling(scores, length)
+    return {"average": scores.mean(axis=1), "peak": smooth.max(axis=1), "last": smooth[:, -1]}
+
+
+def scores_by_seed(episodes: Table, num_seeds: int) -> Floats:
+    """Scores [seed, episode] of a table with as many rows of every seed, in any order."""
+    if len(episodes["seed"]) % num_seeds:
+        raise InputError("the table of episodes does not have the same rows of every seed")
+    order = np.lexsort((episodes["episode"], episodes["seed"]))
+    return episodes["score"][order].reshape(num_seeds, -1).astype(float)
+
+
+def measure(run: Run, name: str) -> Sample | None:
+    """A measure by name; None where the run did not record what it needs."""
+    kind, _, column = name.partition(":")
+    values = _of_windows(run, kind, column) if column else _plain(run, name)
+    if values is None or not np.isfinite(values).all():
+        return None
+    return Sample(run.seeds, values)
+
+
+def _plain(run: Run, name: str) -> Floats | None:
+    if name not in PLAIN:
+        known = [*PLAIN, *(f"{kind}:COLUMN" for kind in KINDS)]
+        raise InputError(f"unknown measure {name!r}{hint(name, known)}")
+    scores = run.grid("episodes", "score")
+    if name in SCORES:
+        return None if scores is None else score_measures(scores)[name]
+    if name == "episode_std":
+        return None if scores is None else scores.std(axis=1, ddof=1)
+    if name == "clamp_share":
+        clamped, absent = (_of_windows(run, "tail", c) for c in ("clamped", "no_data"))
+        if clamped is None or absent is None or (absent == 1).any():
+            return None
+        return clamped / (1 - absent)
+    values, share = run.grid("episodes", name.split("_")[0]), _share(run, "episodes")
+    if values is None:
+        return None
+    tail = _mean(values[:, share > TAIL])
+    return _mean(values[:, share <= FIFTH]) - tail if name == "coverage_fall" else tail
+
+
+def _of_windows(run: Run, kind: str, column: str) -> Floats | None:
+    values, share = run.grid("windows", column), _share(run, "windows")
+    if values is None:
+        return None
+    if kind == "tail":
+        return _mean(values[:, share > TAIL])
+    if kind == "first":
+        return _mean(values[:, share <= TENTH])
+    if kind == "top":
+        return values.max(axis=1)
+    if kind == "late":
+        return values[:, share > TAIL].max(axis=1)
+    if kind == "rolling":
+        return rolling(values).max(axis=1)
+    raise InputError(f"unknown measure '{kind}:'{hint(kind, KINDS)}")
+
+
+def _share(run: Run, table: str) -> Floats:
+    """How far through the run each row is; a row is where its window or episode ends."""
+    steps = run.grid(table, "step")
+    assert steps is not None
+    return steps[0] / (run.steps or steps[0][-1])
+
+
+def _mean(values: Floats) -> Floats:
+    """Over what is there (an episode without a target has no distance); else not a number."""
+    count = (~np.isnan(values)).sum(axis=1)
+    total = np.nansum(values, axis=1)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)

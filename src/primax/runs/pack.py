@@ -1,0 +1,110 @@
+"""A finished run as it is published: whole tables, compressed, a few maps and episodes, no state.
+
+Everything that reads a run reads this too, but for what needs a checkpoint.
+"""
+
+import bz2
+import json
+import zlib
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from primax.errors import InputError
+from primax.runs import npz, records
+from primax.runs.measures import score_measures
+from primax.runs.read import Run, open_run
+from primax.runs.tables import read_whole
+
+DIGITS = 5
+"""Of means in windows.csv, which are most of a run's bytes; all of episodes.csv is kept."""
+EXACT = "_max"
+"""Columns that end so are held against bounds, which they reach: no digit of them may go."""
+KEPT = ("visits", "step", "seed")
+"""Arrays of maps.npz that are no parts of a reward."""
+Files = dict[str, bytes]
+
+
+def packed(folder: Path) -> Files:
+    """The files of a finished run by name; equal runs give equal bytes, and a packed one itself."""
+    run = open_run(folder)
+    if run.damage:
+        raise InputError(f"{folder} cannot be packed: {run.damage}")
+    if not run.is_finished:
+        raise InputError(f"{folder} is not finished: primax resume {folder} goes on with it")
+    with _reading(folder / "episodes.csv") as path:
+        kept, episodes = _kept(run), read_whole(path)
+    with _reading(folder / "windows.csv") as path:
+        windows = rounded(read_whole(path)) if run.windows else b""
+    with _reading(folder / "maps.npz") as path:
+        maps = _few_maps(path, list(records.recorded(run.config)))
+    with _reading(folder / "replays.jsonl") as path:
+        replays = _few(read_whole(path), kept)
+    return {
+        "config.json": (folder / "config.json").read_bytes(),
+        "manifest.json": (folder / "manifest.json").read_bytes(),
+        "episodes.csv.bz2": bz2.compress(episodes),
+        "windows.csv.bz2": bz2.compress(windows),
+        "maps.npz": maps,
+        "replays.jsonl.bz2": bz2.compress(replays),
+    }
+
+
+@contextmanager
+def _reading(path: Path) -> Generator[Path]:
+    """Says in one line for which file a run cannot be packed, and why."""
+    try:
+        yield path
+    except InputError as error:
+        raise InputError(f"{path.parent} cannot be packed: {error}") from error
+    except (OSError, EOFError, ValueError, zlib.error, npz.NpzError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path.parent} cannot be packed: {path.name}: {reason}") from error
+    except (LookupError, TypeError) as error:
+        reason = f"{path.name} is not what a run writes ({error})"
+        raise InputError(f"{path.parent} cannot be packed: {reason}") from error
+
+
+def _kept(run: Run) -> set[int]:
+    """The seeds whose episodes are kept: the best, the worst and the middle one."""
+    scores = run.grid("episodes", "score")
+    if scores is None:
+        raise InputError(f"{run.path / 'episodes.csv'} has no column score")
+    averages = score_measures(scores)["average"].tolist()
+    return set(records.telling(dict(zip(run.seeds, averages, strict=True)))[:3])
+
+
+def rounded(table: bytes) -> bytes:
+    """A CSV whose numbers with a point have DIGITS digits at most; maxima and whole numbers stay."""
+    header, *lines = (line.split(",") for line in table.decode().splitlines())
+    rows = [
+        [
+            cell if name.endswith(EXACT) else _short(cell)
+            for name, cell in zip(header, line, strict=True)
+        ]
+        for line in lines
+    ]
+    return "".join(",".join(line) + "\n" for line in (header, *rows)).encode()
+
+
+def _short(cell: str) -> str:
+    return f"{float(cell):.{DIGITS}g}" if "." in cell or "e" in cell else cell
+
+
+def _few_maps(path: Path, ends: list[int]) -> bytes:
+    """Of the windows with a recorded episode, and the last: visits since the one before, parts then."""
+    maps = dict(npz.read(path))
+    steps = maps["step"]
+    at = np.flatnonzero(np.isin(steps, [*ends, steps[-1]]))
+    begins = np.concatenate([[0], at[:-1] + 1])
+    few = {name: values[at].astype(np.float16) for name, values in maps.items() if name not in KEPT}
+    few |= {"visits": np.add.reduceat(maps["visits"], begins, axis=0, dtype=np.int32)}
+    few |= {"step": steps[at], "seed": maps["seed"]}
+    return npz.to_bytes(few.items(), is_compressed=True)
+
+
+def _few(replays: bytes, seeds: set[int]) -> bytes:
+    lines = replays.splitlines(keepends=True)
+    return b"".join(line for line in lines if json.loads(line)["seed"] in seeds)

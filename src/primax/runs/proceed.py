@@ -1,0 +1,242 @@
+"""A training run that lives in a folder: it can be killed at any moment and taken up again."""
+
+import hashlib
+import json
+import sys
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from primax.agent.learner import Learner, make_learner
+from primax.agent.training import Program, Progress, state_like
+from primax.config.schema import Config
+from primax.errors import InputError, RunError, StoppedError
+from primax.runs import checkpoints, disk, records, trees
+from primax.runs.config_json import create, to_bytes, unsaid
+from primax.runs.loop import OnWindow, Say, compiled, loop
+from primax.runs.provenance import SAME_RUN, provenance
+from primax.runs.read import is_finished, open_run, read_manifest
+from primax.runs.stops import disk_errors, interrupts, locked
+from primax.runs.tables import Table, csv_rows, read_table
+
+IsAsked = Callable[[], bool]
+SAVE_EVERY_S = 120.0
+"""Seconds between checkpoints."""
+TIMES = ("compile_s", "run_s")
+"""What a part of a run took."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run's folder, and what was built from its configuration."""
+
+    folder: Path
+    learner: Learner
+    seeds: tuple[int, ...]
+
+    @property
+    def config(self) -> Config:
+        return self.learner.config
+
+
+@dataclass(frozen=True)
+class Listener:
+    """Whom a run tells of what it does, and who may stop it."""
+
+    say: Say = lambda line: None
+    on_window: OnWindow = lambda progress: None
+    is_asked: IsAsked | None = None
+    """Whether to stop, where someone else listens to signals."""
+
+
+def begin(folder: Path, learner: Learner, seeds: tuple[int, ...]) -> Job:
+    """A new run: its folder is made and its configuration written before anything costs time."""
+    create(folder, learner.config, seeds)
+    return Job(folder, learner, seeds)
+
+
+def reopen(folder: Path) -> Job:
+    """The run a folder holds."""
+    run = open_run(folder)
+    return Job(folder, make_learner(run.config), run.given_seeds)
+
+
+def proceed(
+    job: Job,
+    listener: Listener = Listener(),  # noqa: B008 (frozen)
+    every_s: float = SAVE_EVERY_S,
+    allow: frozenset[str] = frozenset(),
+) -> Table:
+    """Starts the run in a folder, or takes it up where it stopped; returns its episodes.
+
+    `allow` may name `anyway` (go on although the machine differs) and `restart` (begin again).
+    """
+    folder = job.folder
+    if is_finished(read_manifest(folder)):
+        episodes = read_table(folder / "episodes.csv")
+        listener.say(f"{folder} is finished")  # and may be read-only: it is not even locked
+        return episodes
+    with locked(folder):
+        manifest = read_manifest(folder)  # anew: whoever held the lock may have finished
+        if not is_finished(manifest):
+            _check_said(folder)
+            with disk_errors(folder):
+                start = _recover(job, manifest, listener.say, allow)
+                _work(job, listener, every_s, start, manifest)
+        return read_table(folder / "episodes.csv")
+
+
+def _check_said(folder: Path) -> None:
+    """Refuses to go on with a run of another version, some of whose settings are not known."""
+    path = folder / "config.json"
+    if gone := unsaid(json.loads(path.read_text(encoding="utf-8"))):
+        raise InputError(f"{path} does not say {', '.join(gone)}: it is of another version")
+
+
+def _recover(
+    job: Job, manifest: dict[str, Any], say: Say, allow: frozenset[str]
+) -> tuple[Any, int] | None:
+    """The state and clock to go on from; None at the beginning. Cuts the tables back to there."""
+    folder = job.folder
+    reached = _reached(folder)
+    checkpoint, damaged = checkpoints.load(folder)
+    for reason in damaged:
+        say(f"a checkpoint cannot be used: {reason}")
+    if checkpoint is None:
+        if disk.is_packed(folder):
+            raise InputError(f"{folder} is a packed run: it can be read, and not resumed")
+        # Without a manifest it was through, or nearly: what is left is not thrown away unasked.
+        is_old = not manifest and (folder / "maps.npz").exists()
+        if (damaged or is_old) and "restart" not in allow:
+            raise InputError(f"{folder} has no usable checkpoint; resume --restart begins it again")
+        checkpoints.clear(folder)
+        say("starting at step 0")
+        clock, start = 0, None
+    else:
+        if checkpoint.about["config"] != _config_hash(folder):
+            raise InputError(f"{folder / 'config.json'} was changed since the last checkpoint")
+        _same_machine(checkpoint.about["provenance"], "anyway" in allow)
+        checkpoints.rewind(folder, checkpoint)
+        state = trees.restore(checkpoint.state, state_like(job.learner, len(job.seeds)))
+        clock, start = checkpoint.clock, (state, checkpoint.clock)
+        say(f"going on from step {clock:,}")
+    manifest["recomputed_steps"] = manifest.get("recomputed_steps", 0) + max(0, reached - clock)
+    return start
+
+
+def _config_hash(folder: Path) -> str:
+    return hashlib.sha256((folder / "config.json").read_bytes()).hexdigest()
+
+
+def _same_machine(then: dict[str, Any], anyway: bool) -> None:
+    """Refuses to go on where bits would differ from an uninterrupted run, unless told to."""
+    now = provenance()
+    odd = [
+        f"{name} was {then.get(name)!r}, is {now[name]!r}"
+        for name in SAME_RUN
+        if then.get(name) != now[name]
+    ]
+    if odd and not anyway:
+        raise InputError(
+            f"this run was made elsewhere: {'; '.join(odd)}; --anyway goes on all the same"
+        )
+
+
+def _work(
+    job: Job,
+    listener: Listener,
+    every_s: float,
+    start: tuple[Any, int] | None,
+    manifest: dict[str, Any],
+) -> None:
+    """Does what is left, keeping account in the manifest of every part a run was made in."""
+    part: dict[str, Any] = {"command": _command(), "started": _now()}
+    part["from_step"] = start[1] if start else 0
+    manifest.setdefault("parts", []).append(part)
+    manifest |= {**provenance(), "steps": job.config.total_steps, "seeds": len(job.seeds)}
+    disk.write_whole(job.folder / "manifest.json", to_bytes(manifest))
+    if part["from_step"] < job.config.total_steps:
+        program = compiled(job.learner, job.seeds, listener.say)
+        manifest["memory"] = program.memory
+        began = time.monotonic()
+        listening = nullcontext(listener.is_asked) if listener.is_asked else interrupts()
+        try:
+            with listening as is_asked:
+                loop(program, [_Keeper(job, listener.on_window, every_s, is_asked).keep], start)
+        except StoppedError:
+            part |= _times(program, began)
+            disk.write_whole(job.folder / "manifest.json", to_bytes(manifest))
+            raise
+        except RunError as error:
+            kept = f"the checkpoint before it is kept in {job.folder}"
+            raise RunError(f"{error}; {kept}") from error
+        part |= _times(program, began)
+    disk.keep_only(job.folder, disk.FINAL)
+    disk.write_whole(job.folder / "manifest.json", to_bytes(manifest | {"finished": _now()}))
+
+
+def _times(program: Program, began: float) -> dict[str, float]:
+    """What a part took."""
+    seconds = (program.compile_s, time.monotonic() - began)
+    return {name: round(s, 2) for name, s in zip(TIMES, seconds, strict=True)}
+
+
+class _Keeper:
+    """Puts every window on the disk: rows first, then now and then a checkpoint."""
+
+    def __init__(self, job: Job, on_window: OnWindow, every_s: float, is_asked: IsAsked):
+        self.job, self.on_window, self.every_s, self.is_asked = job, on_window, every_s, is_asked
+        self.about = {"provenance": provenance(), "config": _config_hash(job.folder)}
+        self.saved = time.monotonic()
+
+    def keep(self, state: Any, progress: Progress) -> None:
+        folder = self.job.folder
+        for name, rows in _rows(self.job, state, progress).items():
+            if rows:
+                disk.append(folder / name, rows)
+        self.on_window(progress)
+        is_last, is_stopped = progress.clock == progress.total, self.is_asked()
+        if is_last:
+            disk.write_whole(folder / "maps.npz", records.packed_maps(folder / "maps.raw"))
+        if is_last or is_stopped or time.monotonic() - self.saved >= self.every_s:
+            tables = disk.FINAL if is_last else disk.TABLES
+            write = partial(trees.write, tree=state)
+            checkpoints.save(folder, progress.clock, write, self.about, tables)
+            self.saved = time.monotonic()
+        if is_stopped and not is_last:
+            stopped = f"stopped at step {progress.clock:,}"
+            raise StoppedError(f"{stopped}; primax resume {folder} goes on")
+
+
+def _rows(job: Job, state: Any, progress: Progress) -> dict[str, bytes]:
+    """What a window adds to every table."""
+    rows = {
+        name: csv_rows(table, not (job.folder / name).exists()) if table else b""
+        for name, table in (("episodes.csv", progress.episodes), ("windows.csv", progress.window))
+    }
+    rows["maps.raw"] = records.map_rows(job.seeds, progress.clock, progress.maps)
+    rows["replays.jsonl"] = records.replay_lines(job.config, job.seeds, progress.clock, state)
+    return rows
+
+
+def _reached(folder: Path) -> int:
+    """The last step the tables tell of, whole lines only."""
+    path = folder / "episodes.csv"
+    lines = path.read_bytes().split(b"\n")[1:-1] if path.exists() else []
+    return int(lines[-1].split(b",")[2]) if lines else 0
+
+
+def _command() -> str:
+    """What started this process."""
+    path = Path(sys.argv[0])
+    program = path.parent.name if path.name == "__main__.py" else path.name
+    return " ".join([program, *sys.argv[1:]])
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,259 @@
+"""The one reader of runs: what a folder holds, checked, and in one line what is wrong with it.
+
+A folder is of a run that is finished, going on, or packed. Configuration and manifest are read
+when it is opened, everything else when it is asked for.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from primax.agent.learner import Learner
+from primax.agent.training import state_like
+from primax.config.schema import Config
+from primax.errors import InputError
+from primax.runs import checkpoints, disk, npz, records, trees
+from primax.runs.config_json import from_json, unsaid
+from primax.runs.tables import UNPACK, Table, by_seed, read_table, read_whole, stored
+
+Floats = NDArray[np.float64]
+NOT_RUN, UNFINISHED, BROKEN = "not run", "unfinished", "broken"
+"""Why a run cannot be used."""
+
+
+@dataclass(frozen=True)
+class Unusable:
+    """A run that cannot be used."""
+
+    why: str
+    """In a few words."""
+    reason: str = ""
+    """One line that says what is wrong, where something is."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a folder says of itself, and its tables and records when they are asked for."""
+
+    path: Path
+    content: dict[str, Any]
+    """config.json."""
+    manifest: dict[str, Any] = field(default_factory=dict)
+    """manifest.json; empty before the run began, or where it cannot be read."""
+    damage: str = ""
+    """Why manifest.json cannot be read."""
+
+    @property
+    def method(self) -> str:
+        return str(self.content["method"])
+
+    @property
+    def world(self) -> str:
+        """The world's name."""
+        return str(self.content["world"].get("name", ""))
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """In rising order, as the rows of every table are."""
+        return tuple(sorted(set(self.content["seeds"])))
+
+    @property
+    def is_finished(self) -> bool:
+        return is_finished(self.manifest)
+
+    @property
+    def steps(self) -> int | None:
+        """Environment steps a seed took; None while the run goes on."""
+        return self.manifest["steps"] if self.is_finished else None
+
+    @property
+    def parts(self) -> list[dict[str, Any]]:
+        """What is known of each part the run was made in."""
+        listed = self.manifest.get("parts")
+        return (
+            [part for part in listed if isinstance(part, dict)] if isinstance(listed, list) else []
+        )
+
+    def seconds(self, kind: str) -> list[float | None]:
+        """What each part took to compile (`compile_s`) or to run (`run_s`), where that is known."""
+        known = (part.get(kind) for part in self.parts)
+        return [float(value) if isinstance(value, int | float) else None for value in known]
+
+    @cached_property
+    def config(self) -> Config:
+        """The configuration, where this version can have it."""
+        return self._configured[0]
+
+    @cached_property
+    def given_seeds(self) -> tuple[int, ...]:
+        """In the order they were given, as the rows of a state are."""
+        return self._configured[1]
+
+    @cached_property
+    def _configured(self) -> tuple[Config, tuple[int, ...]]:
+        try:
+            return from_json(self.content)
+        except (ValueError, KeyError, TypeError) as error:
+            path = self.path / "config.json"
+            raise InputError(f"{path} is not a configuration of this version: {error}") from error
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Every setting under its dotted name, as config.json has it."""
+        return dict(_leaves(self.content))
+
+    @property
+    def unsaid(self) -> tuple[str, ...]:
+        """Settings that config.json does not give; `config` then has today's defaults."""
+        try:
+            return unsaid(self.content)
+        except (ValueError, KeyError, TypeError):
+            return ()  # of a method or with a field this version does not have
+
+    @cached_property
+    def episodes(self) -> Table:
+        """By seed, then by step: whole where the run is finished, else as far as every seed is."""
+        return self._rows("episodes.csv", self.content["world"].get("horizon", 1))
+
+    @cached_property
+    def windows(self) -> Table:
+        """The same for windows."""
+        return self._rows(
+            "windows.csv", self.content.get("window", 1), self.content.get("warmup", 0)
+        )
+
+    def _rows(self, name: str, every: int, warmup: int = 0) -> Table:
+        path = self.path / name
+        table = read_table(path, is_growing=not self.is_finished)
+        return by_seed(table, self.seeds, stored(path), every, self.steps, warmup)
+
+    def as_written(self, name: str) -> Table:
+        """`episodes` or `windows` in the order of the file: window by window, then by seed."""
+        getattr(self, name)  # refuses what is not whole
+        return read_table(self.path / f"{name}.csv")
+
+    def grid(self, table: str, column: str) -> Floats | None:
+        """A column of `episodes` or `windows` as [seed, row]; None where it was not measured."""
+        found: Table = getattr(self, table)
+        return found[column].reshape(len(self.seeds), -1) if column in found else None
+
+    def maps(self) -> dict[str, np.ndarray]:
+        """All windows' maps, of a run that is finished or of one that is not."""
+        packed, raw = self.path / "maps.npz", self.path / "maps.raw"
+        if not packed.exists() and not raw.exists():
+            raise InputError("no maps.npz")
+        try:
+            return dict(npz.read(packed if packed.exists() else records.packed_maps(raw)))
+        except (OSError, npz.NpzError, IndexError, ValueError) as error:
+            raise InputError(f"{self.path} has no maps that can be read: {error}") from error
+
+    def replays(self) -> list[dict[str, Any]]:
+        """The recorded episodes, whole lines only."""
+        if not any((self.path / f"replays.jsonl{end}").exists() for end in UNPACK):
+            raise InputError("no replays.jsonl")
+        raw = read_whole(self.path / "replays.jsonl")
+        lines = raw[: raw.rfind(b"\n") + 1].decode("utf-8").splitlines()
+        if not lines:
+            raise InputError("replays.jsonl has no episode yet")
+        return [json.loads(line) for line in lines]
+
+    @cached_property
+    def checkpoint(self) -> checkpoints.Checkpoint:
+        """The newest whose state verifies."""
+        return checkpoints.newest(self.path)
+
+    def state(self, learner: Learner) -> Any:
+        """What the newest checkpoint holds, for every seed in the order given."""
+        return trees.restore(self.checkpoint.state, state_like(learner, len(self.given_seeds)))
+
+
+def is_finished(manifest: dict[str, Any]) -> bool:
+    """Whether a run is through, by its manifest."""
+    return "finished" in manifest
+
+
+def open_run(path: Path) -> Run:
+    """A run's folder, finished or not; refused in one line where it does not say what it holds."""
+    try:
+        content = _json(path / "config.json")
+    except OSError as error:
+        says = "config.json cannot be read; give the folder of primax train --out"
+        raise InputError(f"{path} holds no run: {says}") from error
+    except ValueError as error:
+        raise InputError(
+            f"{path / 'config.json'} is damaged, restore it from a copy: {error}"
+        ) from error
+    _check_content(path, content)
+    try:
+        manifest, damage = read_manifest(path), ""
+    except InputError as error:
+        manifest, damage = {}, str(error)
+    if is_finished(manifest) and not (type(manifest.get("steps")) is int and manifest["steps"] > 0):
+        raise InputError(f"{path / 'manifest.json'} does not say how many steps the run took")
+    return Run(path, content, manifest, damage)
+
+
+def find_run(path: Path) -> Run | Unusable:
+    """A finished run, or why there is none."""
+    try:
+        if not (path / "config.json").exists():
+            if path.exists() and not path.is_dir():
+                return Unusable(BROKEN, f"{path} is a file, not a run's folder")
+            return Unusable(NOT_RUN)
+        run = open_run(path)
+    except OSError as error:
+        return Unusable(BROKEN, f"{path} cannot be read: {error.strerror}")
+    except InputError as error:
+        return Unusable(BROKEN, str(error))
+    if run.damage:
+        return Unusable(BROKEN, run.damage)
+    return run if run.is_finished else Unusable(UNFINISHED)
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """What is known of how a run was made; empty before it began."""
+    path = folder / "manifest.json"
+    try:
+        return _json(path) if path.exists() else {}
+    except (OSError, ValueError) as error:
+        says = "remove it to resume from the newest checkpoint"
+        if disk.is_packed(folder):
+            says = "restore it from a copy"
+        raise InputError(f"{path} is damaged: {says}") from error
+
+
+def _json(path: Path) -> dict[str, Any]:
+    """A file's fields; OSError where it cannot be read, ValueError where it holds none."""
+    try:
+        content = json.loads(path.read_bytes())
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    if not isinstance(content, dict):
+        raise ValueError("it holds no fields")
+    return content
+
+
+def _check_content(path: Path, content: dict[str, Any]) -> None:
+    """Refuses a configuration that does not name method, world and seeds."""
+    world, seeds, method = (content.get(name) for name in ("world", "seeds", "method"))
+    is_named = isinstance(world, dict) and isinstance(method, str) and isinstance(seeds, list)
+    if not is_named or not method:
+        names = "it names no method, world or seeds"
+        raise InputError(f"{path / 'config.json'} is not a configuration: {names}")
+    if not seeds or not all(type(seed) is int for seed in seeds):
+        odd = f"seeds takes whole numbers, got {seeds}"
+        raise InputError(f"{path / 'config.json'} is not a configuration of this version: {odd}")
+
+
+def _leaves(content: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in content.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value

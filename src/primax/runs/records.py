@@ -1,0 +1,104 @@
+"""What a run records beside its tables: pictures over the grid, and a few episodes in full.
+
+Both are a function of a window's outputs and state alone, and hold no clock: a run that is killed
+and taken up again records the same bytes.
+"""
+
+import base64
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from primax.config.schema import Config
+from primax.runs import npz
+from primax.runs.tables import Table
+
+REPLAYS = 10
+"""Windows of a run whose last episode is recorded."""
+
+
+def map_rows(seeds: tuple[int, ...], clock: int, maps: Table) -> bytes:
+    """A window's maps as one npy, a row a seed; `numpy.load` reads one such after the other."""
+    kinds: list[Any] = [("seed", "<i4"), ("step", "<i4")]
+    for name, drawn in maps.items():
+        kind = "<f4" if np.issubdtype(drawn.dtype, np.floating) else "<i4"
+        kinds.append((name, kind, drawn.shape[1:]))
+    rows = np.zeros(len(seeds), kinds)
+    for name, values in {"seed": np.array(seeds), "step": clock, **maps}.items():
+        rows[name] = values
+    file = io.BytesIO()
+    np.lib.format.write_array(file, rows, allow_pickle=False)
+    return file.getvalue()
+
+
+def packed_maps(path: Path) -> bytes:
+    """All windows' maps as one npz: arrays [window, seed, rows, cols], `step` and `seed`."""
+    windows = []
+    with path.open("rb") as file:
+        while file.tell() < path.stat().st_size:
+            windows.append(np.lib.format.read_array(file, allow_pickle=False))
+    last = windows[-1]
+    names = [name for name in last.dtype.names or () if name not in ("seed", "step")]
+    arrays = {name: np.stack([_map(rows, last, name) for rows in windows]) for name in names}
+    arrays |= {"step": np.array([rows["step"][0] for rows in windows]), "seed": last["seed"]}
+    return npz.to_bytes(arrays.items(), is_compressed=True)
+
+
+def _map(rows: np.ndarray, like: np.ndarray, name: str) -> np.ndarray:
+    """A window's map; one that was not drawn (the warm-up has no reward) is not a number."""
+    names = rows.dtype.names or ()
+    return rows[name] if name in names else np.full_like(like[name], np.nan)
+
+
+def recorded(config: Config, num: int = REPLAYS) -> dict[int, int]:
+    """Evenly spaced windows, by their last step, and the episode each is remembered by."""
+    chosen: dict[int, int] = {}
+    for part in range(1, num + 1):
+        clock = config.warmup + -(-part * config.windows // num) * config.window
+        episode = clock // config.world.horizon - 1
+        if episode >= 0 and episode not in chosen.values():
+            chosen[clock] = episode
+    return chosen
+
+
+def telling(scores: dict[int, float]) -> list[int]:
+    """Seeds by how much their episodes tell: the best, the worst, the middle one, then the rest."""
+    ranked = sorted(scores, key=lambda seed: (-scores[seed], seed))
+    return list(dict.fromkeys([ranked[0], ranked[-1], ranked[len(ranked) // 2], *ranked]))
+
+
+def replay_lines(config: Config, seeds: tuple[int, ...], clock: int, state: Any) -> bytes:
+    """The last whole episode of every seed, a line of JSON each; nothing at most windows' ends."""
+    episode = recorded(config).get(clock)
+    if episode is None:
+        return b""
+    horizon, planes = config.world.horizon, state.obs.shape[1:]
+    place = episode % (config.replay // horizon)
+    rows = state.ring.rows
+    actions, tasks, keys = (_piece(x, place, horizon) for x in (rows.action, rows.task, rows.key))
+    bits = _piece(state.ring.slots.bits, place, horizon + 1)
+    lines = []
+    for i, seed in enumerate(seeds):
+        # Added up as the world's tally is, in order, so that it is the score of the table.
+        score = np.cumsum(tasks[i], dtype=np.float32)[-1]
+        content = {
+            "seed": seed,
+            "episode": episode,
+            "step": (episode + 1) * horizon,
+            "score": float(str(score)),
+            "actions": "".join(map(str, actions[i].tolist())),
+            "keys": keys[i].tolist(),
+            "observations": base64.b64encode(bits[i].tobytes()).decode(),
+            "planes": list(planes),
+        }
+        lines.append(json.dumps(content, separators=(",", ":")) + "\n")
+    return "".join(lines).encode()
+
+
+def _piece(leaf: Any, place: int, size: int) -> np.ndarray:
+    """One episode's part of every seed's ring; the place is data, so that nothing is compiled anew."""
+    return np.asarray(jax.lax.dynamic_slice_in_dim(leaf, place * size, size, axis=1))

@@ -1,0 +1,69 @@
+"""A tree of arrays as bytes, and back: npz without pickle."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from primax.errors import InputError
+from primax.runs import npz
+
+
+def _is_key(leaf: Any) -> bool:
+    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def _plain(leaf: Any) -> np.ndarray:
+    """An array numpy can store by itself: keys as their data, bfloat16 as its bits."""
+    array = np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf)
+    return array.view(np.uint16) if array.dtype == jnp.bfloat16 else array
+
+
+def _arrays(tree: Any) -> Iterator[tuple[str, np.ndarray]]:
+    """Leaf by leaf, so that a device's memory need not be on the host all at once."""
+    for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
+        yield jax.tree_util.keystr(path), _plain(leaf)
+
+
+def write(file: npz.Sink, tree: Any) -> None:
+    """Every leaf under its path, uncompressed; the same tree gives the same bytes."""
+    npz.write(file, _arrays(tree))
+
+
+def dump(tree: Any) -> bytes:
+    """What `write` would write."""
+    return npz.to_bytes(_arrays(tree))
+
+
+def restore(source: Path | bytes, like: Any) -> Any:
+    """The tree that was written, in the shape of `like`; anything else is refused by name."""
+    paths = jax.tree_util.tree_leaves_with_path(like)
+    wanted = {jax.tree_util.keystr(path): leaf for path, leaf in paths}
+    found: dict[str, jax.Array] = {}
+    try:
+        for name, array in npz.read(source):
+            if name not in wanted:
+                raise InputError(f"the state does not fit this configuration: {name}")
+            found[name] = _fit(name, array, wanted[name])
+    except npz.NpzError as error:
+        raise InputError(f"the state cannot be read: {error}") from error
+    missing = wanted.keys() - found.keys()
+    if missing:
+        raise InputError(f"the state does not fit this configuration: no {min(missing)}")
+    return jax.tree.unflatten(jax.tree.structure(like), [found[name] for name in wanted])
+
+
+def _fit(name: str, array: np.ndarray, like: Any) -> jax.Array:
+    if _is_key(like):
+        made: Any = jax.random.wrap_key_data(jnp.asarray(array))
+    elif like.dtype == jnp.bfloat16:
+        made = jnp.asarray(array.view(jnp.bfloat16))
+    else:
+        made = jnp.asarray(array)
+    if (made.shape, made.dtype) != (like.shape, like.dtype):
+        found = f"{made.dtype}{list(made.shape)}"
+        raise InputError(f"the state's {name} is {found}, not {like.dtype}{list(like.shape)}")
+    return made

@@ -1,0 +1,1 @@
+"""Worlds as pictures: in the terminal, as pixels, as GIFs."""
