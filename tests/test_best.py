@@ -21,7 +21,7 @@ def play(windows, per_window: int = 10):
         ones = jnp.ones(per_window)
         outcomes = Outcome(score * ones, coverage * ones, jnp.nan * ones)
         now = jax.jit(best.note)(now, outcomes, jnp.ones(per_window, bool))
-        now = jax.jit(best.judge)(now, jnp.full(2, float(number)), jnp.int32(100 * number))
+        now = jax.jit(best.update)(now, jnp.full(2, float(number)), jnp.int32(100 * number))
         kept.append(now)
     return kept
 
@@ -66,11 +66,13 @@ def test_only_the_episodes_that_ended_count_oldest_first():
 def test_seeds_are_judged_apart():
     first, second = play([(0.5, 1.0)] * 3)[-1], play([(0.1, 4.0), (0.2, 3.0), (0.3, 2.0)])[-1]
     both = jax.tree.map(lambda a, b: jnp.stack([a, b]), first, second)
-    judged = jax.vmap(best.judge, in_axes=(0, 0, None))(both, jnp.full((2, 2), 9.0), jnp.int32(400))
+    judged = jax.vmap(best.update, in_axes=(0, 0, None))(
+        both, jnp.full((2, 2), 9.0), jnp.int32(400)
+    )
     assert judged.by_coverage.step.tolist() == [200, 300]
     more = jnp.array([[0.0], [9.0]])
     better = eqx.tree_at(lambda x: x.scores, both, both.scores + jnp.broadcast_to(more, (2, 20)))
-    judged = jax.vmap(best.judge, in_axes=(0, 0, None))(
+    judged = jax.vmap(best.update, in_axes=(0, 0, None))(
         better, jnp.full((2, 2), 9.0), jnp.int32(400)
     )
     assert judged.by_score.step.tolist() == [200, 400]

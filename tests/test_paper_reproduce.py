@@ -203,7 +203,7 @@ def test_a_signal_does_not_hide_a_failure(side_by_side):
         side_by_side(proceed)
 
 
-def test_a_second_interrupt_does_not_wait(side_by_side, monkeypatch, capsys):
+def test_a_second_interrupt_does_not_wait(side_by_side, monkeypatch, capfd):
     left = threading.Event()
     monkeypatch.setattr(os, "_exit", lambda status: left.set() if status == 130 else None)
 
@@ -217,7 +217,7 @@ def test_a_second_interrupt_does_not_wait(side_by_side, monkeypatch, capsys):
 
     with pytest.raises(StoppedError):
         side_by_side(proceed)
-    assert "stopped at once; what was saved stays" in capsys.readouterr().err
+    assert "stopped at once; what was saved stays" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])

@@ -122,7 +122,7 @@ def test_forty_runs_of_fifteen_seeds_leave_room_under_ten_megabytes():
     episodes = 40 * 15 * len(curves.EPISODES) * curves.POINTS * 2 * 4 / 3
     maps = dict.fromkeys(heat.MAPS, np.zeros((250, 15, 10, 10), np.int8))
     (room, *others) = packing.shares([heat.need(maps)] * 40, heat.BYTES)
-    positions, by_seed = heat.plan(250, 15, 6 * 100, room)
+    positions, by_seed = heat.fit(250, 15, 6 * 100, room)
     drawn = 40 * positions * 6 * 100 * (16 if by_seed else 1) * 4 / 3
     assert points >= curves.FEWEST and positions >= heat.FEWEST and set(others) == {room}
     assert windows + episodes + drawn + replays.BYTES < 9e6
@@ -144,7 +144,7 @@ def test_a_published_reproduction_keeps_every_seed_it_has():
     rooms = packing.shares(needs, heat.BYTES)
     assert rooms == needs
     for (_, seeds), parts, room in zip(kinds, kinds.values(), rooms[::18], strict=True):
-        assert heat.plan(10, seeds, len(parts) * 100, room) == (10, True)
+        assert heat.fit(10, seeds, len(parts) * 100, room) == (10, True)
 
 
 # --- maps and replays --------------------------------------------------------------------------
@@ -179,7 +179,7 @@ def test_maps_are_grouped_with_the_share_of_steps_and_the_mean_of_parts(monkeypa
     [(10**9, (60, True)), (1_300 * 25 * 3, (24, True)), (60_000, (45, False)), (0, (8, False))],
 )
 def test_what_fits_is_kept(room, expected):
-    assert heat.plan(250, 2, 1_000, room) == expected
+    assert heat.fit(250, 2, 1_000, room) == expected
 
 
 def test_maps_that_are_not_the_runs_are_refused():

@@ -50,7 +50,7 @@ def note(best: Best, outcomes: Outcome, is_over: Bool[Array, " n"]) -> Best:
     return Best(coverages, scores, best.by_coverage, best.by_score)
 
 
-def judge(best: Best, online: PyTree, clock: Int[Array, ""]) -> Best:
+def update(best: Best, online: PyTree, clock: Int[Array, ""]) -> Best:
     """Keeps the critics where the last episodes were better than ever; a tie keeps the first."""
     by_coverage = _better(best.by_coverage, jnp.mean(best.coverages), online, clock)
     by_score = _better(best.by_score, jnp.mean(best.scores), online, clock)

@@ -93,7 +93,7 @@ class Learner(eqx.Module):
         config = self.config
         recent, greedy = self._recent(state, clock)
         k_refresh = _stream(state.key, REFRESH, clock)
-        reward, said = self.reward.refresh(state.reward, recent, k_refresh)
+        reward, metrics = self.reward.refresh(state.reward, recent, k_refresh)
         state = replace(state, reward=reward)
         maps = self.reward.maps(reward, recent)
 
@@ -102,13 +102,13 @@ class Learner(eqx.Module):
             *k_collect, k_update = jax.random.split(_stream(state.key, ROUND, clock), 5)
             state = self._collect(state, clock, k_collect, is_random=False)
             clock = clock + config.update_every
-            state, said = self._update(state, clock, k_update)
-            return (state, clock), said
+            state, metrics = self._update(state, clock, k_update)
+            return (state, clock), metrics
 
         state, outputs = self._segments(state, clock, config.window, round_)
-        judged = best.judge(state.best, state.critics.online, clock + config.window)
+        judged = best.update(state.best, state.critics.online, clock + config.window)
         state = replace(state, best=judged)
-        outputs["window"] |= said | self._policy_metrics(state, recent, greedy, clock)
+        outputs["window"] |= metrics | self._policy_metrics(state, recent, greedy, clock)
         outputs["maps"] |= maps
         return state, outputs
 
@@ -261,7 +261,7 @@ class Learner(eqx.Module):
         score = self.reward.score(state.reward, batch)
         before = nets.patches(self.reward.view(batch.obs, batch.memo))
         after = nets.patches(self.reward.view(batch.next_obs, batch.next_memo))
-        critics, said = critic.update(
+        critics, metrics = critic.update(
             state.critics,
             state.rates,
             before,
@@ -270,7 +270,7 @@ class Learner(eqx.Module):
             config.critics.double,
         )
         reward, more = self.reward.learn(state.reward, batch, k_learn)
-        return replace(state, critics=critics, reward=reward), said | more
+        return replace(state, critics=critics, reward=reward), metrics | more
 
 
 def make_learner(
@@ -293,9 +293,9 @@ def _select(predicate: Bool[Array, ""], yes: Any, no: Any) -> Any:
     return jax.tree.map(lambda a, b: jnp.where(predicate, a, b), yes, no)
 
 
-def _reduce(said: Metrics) -> Metrics:
+def _reduce(metrics: Metrics) -> Metrics:
     """Over the leading axis: the maximum of what is named so, else the mean."""
     return {
         name: jnp.max(x, axis=0) if name.endswith("_max") else jnp.mean(x, axis=0)
-        for name, x in said.items()
+        for name, x in metrics.items()
     }

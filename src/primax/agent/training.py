@@ -30,7 +30,7 @@ class Program:
     memory: dict[str, int]
 
     @property
-    def said(self) -> str:
+    def summary(self) -> str:
         """What compiling took and what running will, for people."""
         state, temporary = (size / 1e6 for size in self.memory.values())
         sizes = f"{state:.1f} MB of state a seed, {temporary:.0f} MB of temporaries"

@@ -9,6 +9,7 @@ import sys
 from typing import NoReturn
 
 from primax.errors import InputError, RunError, hint
+from primax.runs.stops import on_ctrl_c
 
 COMMANDS = {
     "train": "train a method in a world",
@@ -84,7 +85,8 @@ def main(argv: list[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without ε shows ?, and goes on
     try:
-        return run(sys.argv[1:] if argv is None else argv)
+        with on_ctrl_c("stopped", is_first=True):
+            return run(sys.argv[1:] if argv is None else argv)
     except InputError as error:
         sys.stderr.write(f"primax: {error}\n")
         return 2

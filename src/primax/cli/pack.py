@@ -39,9 +39,9 @@ def run(args: argparse.Namespace) -> int:
             left_out.append(name)
             console.print(f"left out: {error}", soft_wrap=True)
             continue
-        said = "the same" if _write(args.out / name, content) else "written"
+        state = "the same" if _write(args.out / name, content) else "written"
         size = sum(map(len, content.values())) / 1e6
-        console.print(f"{args.out / name}: {size:.2f} MB, {said}", soft_wrap=True)
+        console.print(f"{args.out / name}: {size:.2f} MB, {state}", soft_wrap=True)
     return 1 if left_out else 0
 
 

@@ -20,7 +20,7 @@ class Reporter:
 
     def __init__(self, console: Console, num_seeds: int, name: str = "", is_live: bool = True):
         self.console, self.num_seeds, self.name = console, num_seeds, name
-        self.start = self.said = time.perf_counter()
+        self.start = self.told_at = time.perf_counter()
         self.first_clock: int | None = None
         self.scores: deque[np.ndarray] = deque(maxlen=ROLLING)
         is_live = is_live and console.is_terminal
@@ -48,8 +48,8 @@ class Reporter:
         line = self._line(progress, now)
         if self.live:
             self.live.update(line)
-        elif progress.clock == progress.total or now - self.said > PLAIN_EVERY_S:
-            self.said = now
+        elif progress.clock == progress.total or now - self.told_at > PLAIN_EVERY_S:
+            self.told_at = now
             self.console.print(line)
 
     def _line(self, progress: Progress, now: float) -> Text:

@@ -51,17 +51,17 @@ def make(folders: list[Path], say: Say = lambda line: None) -> str:
 
 def lacking(entries: Entries, reproductions: list[scorecards.Reproduction]) -> list[str]:
     """A line for each thing that is missing or broken, as the page has it too."""
-    said = [f"{name}: not shown: {why}" for name, why in entries.broken]
+    lines = [f"{name}: not shown: {why}" for name, why in entries.broken]
     for entry in entries.runs:
         parts: dict[str, list[str]] = {}
         for gap in entry.gaps:
             parts.setdefault(gap.why, []).append(gap.part)
-        said += [f"{entry.folder}: no {', '.join(of)}: {why}" for why, of in parts.items()]
+        lines += [f"{entry.folder}: no {', '.join(of)}: {why}" for why, of in parts.items()]
     for found in reproductions:
         sheets = (found.scorecard, found.claims)
-        said += [f"{found.path}: no {s.part}: {s.why}" for s in sheets if isinstance(s, Gap)]
-        said += [f"{found.path}: {caveat}" for caveat in found.caveats]
-    return said
+        lines += [f"{found.path}: no {s.part}: {s.why}" for s in sheets if isinstance(s, Gap)]
+        lines += [f"{found.path}: {caveat}" for caveat in found.caveats]
+    return lines
 
 
 def render(entries: Entries, reproductions: list[scorecards.Reproduction]) -> str:

@@ -40,8 +40,8 @@ def attempt(part: str, read: Callable[[], T]) -> T | Gap:
     except InputError as error:
         return Gap(part, str(error))
     except Exception as error:
-        said = " ".join(f"{type(error).__name__}: {error}".split())
-        return Gap(part, f"{FILES.get(part, part)} cannot be used ({said})")
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        return Gap(part, f"{FILES.get(part, part)} cannot be used ({reason})")
 
 
 def gaps_of(run: Run) -> list[Gap]:

@@ -36,8 +36,8 @@ class DirichletConfig:
         for name in ("window", "warmup"):
             length = getattr(config, name)
             if length > config.recent:
-                said = f"{name} ({length}) must not be longer than recent ({config.recent})"
-                raise InputError(f"{said}: transitions are counted from the newest rows")
+                wrong = f"{name} ({length}) must not be longer than recent ({config.recent})"
+                raise InputError(f"{wrong}: transitions are counted from the newest rows")
 
 
 class DirichletState(eqx.Module):

@@ -147,11 +147,11 @@ class Disagreement(Reward[DisagreementState]):
         if config.whiten:
             weight = jnp.broadcast_to(batch.weight[:, None], after.shape)
             state = replace(state, moments=normaliser.merge(state.moments, codes[num:], weight))
-        said = {
+        metrics = {
             "forward_loss": jnp.mean(losses),
             "reward_std": normaliser.deviation(scale.moments),
         }
-        return replace(state, models=models, optimiser=optimiser, scale=scale), said
+        return replace(state, models=models, optimiser=optimiser, scale=scale), metrics
 
 
 def spread(says: Float[Array, "models n features"], clip: float) -> Float[Array, " n"]:

@@ -16,33 +16,33 @@ from primax.rewards.rnd import Rnd, RndConfig
 from primax.rewards.transition import Batch, Recent, Step
 
 
-class SnapshotState(eqx.Module):
+class FrozenState(eqx.Module):
     """The reward's state, and a copy from the last boundary."""
 
     live: Any
     frozen: Any
 
 
-class Snapshot(Reward[SnapshotState]):
+class Frozen(Reward[FrozenState]):
     """Networks and normaliser freeze together, so that within a window a row's reward is fixed."""
 
     spec: Spec
     inner: Reward
 
-    def init(self, key: PRNGKeyArray) -> SnapshotState:
+    def init(self, key: PRNGKeyArray) -> FrozenState:
         live = self.inner.init(key)
         # A copy: a buffer that is in the state twice could not be given to the next window.
-        return SnapshotState(live, jax.tree.map(jnp.copy, live))
+        return FrozenState(live, jax.tree.map(jnp.copy, live))
 
     def begin(
-        self, state: SnapshotState, obs: UInt8[Array, "c rows cols"], key: PRNGKeyArray
-    ) -> tuple[SnapshotState, PyTree]:
+        self, state: FrozenState, obs: UInt8[Array, "c rows cols"], key: PRNGKeyArray
+    ) -> tuple[FrozenState, PyTree]:
         live, memo = self.inner.begin(state.live, obs, key)
         return replace(state, live=live), memo
 
     def observe(
-        self, state: SnapshotState, step: Step, key: PRNGKeyArray
-    ) -> tuple[SnapshotState, PyTree]:
+        self, state: FrozenState, step: Step, key: PRNGKeyArray
+    ) -> tuple[FrozenState, PyTree]:
         live, memo = self.inner.observe(state.live, step, key)
         return replace(state, live=live), memo
 
@@ -54,35 +54,35 @@ class Snapshot(Reward[SnapshotState]):
         return self.inner.view_planes
 
     def refresh(
-        self, state: SnapshotState, recent: Recent, key: PRNGKeyArray
-    ) -> tuple[SnapshotState, Metrics]:
+        self, state: FrozenState, recent: Recent, key: PRNGKeyArray
+    ) -> tuple[FrozenState, Metrics]:
         """Freezes, and says by how much the reward of the newest rows jumped."""
-        live, said = self.inner.refresh(state.live, recent, key)
+        live, metrics = self.inner.refresh(state.live, recent, key)
         was, now = (self._scores(x, recent.rows) for x in (state.frozen, live))
         weight = recent.is_valid * recent.rows.weight
         jump = jnp.sum(weight * jnp.abs(now - was)) / jnp.maximum(jnp.sum(weight), 1.0)
-        return SnapshotState(live, live), said | {"reward_jump": jump}
+        return FrozenState(live, live), metrics | {"reward_jump": jump}
 
     def _scores(self, state: Any, rows: Batch) -> Float[Array, " rows"]:
         return nets.map_chunks(lambda some: self.inner.score(state, some), rows)
 
-    def score(self, state: SnapshotState, batch: Batch) -> Float[Array, " batch"]:
+    def score(self, state: FrozenState, batch: Batch) -> Float[Array, " batch"]:
         return self.inner.score(state.frozen, batch)
 
     def learn(
-        self, state: SnapshotState, batch: Batch, key: PRNGKeyArray
-    ) -> tuple[SnapshotState, Metrics]:
-        live, said = self.inner.learn(state.live, batch, key)
-        return replace(state, live=live), said
+        self, state: FrozenState, batch: Batch, key: PRNGKeyArray
+    ) -> tuple[FrozenState, Metrics]:
+        live, metrics = self.inner.learn(state.live, batch, key)
+        return replace(state, live=live), metrics
 
 
-def rnd_snapshot(spec: Spec, config: RndConfig) -> Snapshot:
+def rnd_snapshot(spec: Spec, config: RndConfig) -> Frozen:
     """RND whose predictor and scale change at boundaries only."""
     if config.read == "lived":
         raise InputError("reward.read=lived is for rnd: rnd_snapshot reads what a window froze")
-    return Snapshot(spec, Rnd(spec, config))
+    return Frozen(spec, Rnd(spec, config))
 
 
-def ensemble_snapshot(spec: Spec, config: DisagreementConfig) -> Snapshot:
+def ensemble_snapshot(spec: Spec, config: DisagreementConfig) -> Frozen:
     """Disagreement whose models and scale change at boundaries only."""
-    return Snapshot(spec, Disagreement(spec, config))
+    return Frozen(spec, Disagreement(spec, config))

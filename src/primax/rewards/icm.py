@@ -129,10 +129,10 @@ class Icm(Reward[IcmState]):
         scale = normaliser.minibatch(state.scale, error, batch.weight, config.normaliser)
         num = jnp.maximum(jnp.sum(batch.weight), 1.0)
         hits = (jnp.argmax(logits, axis=1) == batch.action).astype(jnp.float32)
-        said = {
+        metrics = {
             "forward_loss": jnp.sum(batch.weight * error) / num,
             "inverse_loss": jnp.sum(batch.weight * surprise) / num,
             "inverse_accuracy": jnp.sum(batch.weight * hits) / num,
             "reward_std": normaliser.deviation(scale.moments),
         }
-        return IcmState(model, optimiser, scale), said
+        return IcmState(model, optimiser, scale), metrics

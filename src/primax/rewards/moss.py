@@ -159,8 +159,8 @@ class Moss(Reward[MossState]):
             learning_rate=jnp.float32(config.learning_rate),
             grad_clip=jnp.float32(config.grad_clip),
         )
-        said = {"skill_loss": value, "distance": distances.mean}
-        return replace(state, model=model, optimiser=optimiser, distances=distances), said
+        metrics = {"skill_loss": value, "distance": distances.mean}
+        return replace(state, model=model, optimiser=optimiser, distances=distances), metrics
 
 
 def encode(encoder: nets.Trunk, batch: Batch) -> tuple[Float[Array, "n f"], Float[Array, "n f"]]:

@@ -164,8 +164,8 @@ class Rnd(Reward[RndState]):
         scale = state.scale
         if not self._is_stored:
             scale = normaliser.minibatch(scale, error, batch.weight, config.normaliser)
-        said = {"rnd_error": value, "reward_std": normaliser.deviation(scale.moments)}
-        return replace(state, predictor=predictor, optimiser=optimiser, scale=scale), said
+        metrics = {"rnd_error": value, "reward_std": normaliser.deviation(scale.moments)}
+        return replace(state, predictor=predictor, optimiser=optimiser, scale=scale), metrics
 
     def _see(self, state: RndState, obs: Planes) -> Float[Array, "n rows cols nine_c"]:
         """What both networks see: whitened before, never after, the patches are taken."""

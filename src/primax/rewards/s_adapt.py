@@ -139,13 +139,13 @@ class SAdapt(Reward[SAdaptState]):
     ) -> tuple[SAdaptState, Metrics]:
         """The first window ends the warm-up; nothing is frozen."""
         bandit = state.bandit
-        said = {
+        metrics = {
             "shun_share": bandit.played[SHUN] / jnp.maximum(jnp.sum(bandit.played), 1),
             "feedback_seek": bandit.mean[SEEK],
             "feedback_shun": bandit.mean[SHUN],
             "random_entropy": bandit.random_entropy,
         }
-        return replace(state, is_warm=jnp.ones((), bool)), said
+        return replace(state, is_warm=jnp.ones((), bool)), metrics
 
 
 def settle(

@@ -112,8 +112,8 @@ class Smirl(Reward[SmirlState]):
         """Only the scale learns."""
         raw = self.raw(batch.memo, batch.next_obs)
         scale = normaliser.minibatch(state.scale, raw, batch.weight, self.config.normaliser)
-        said = {
+        metrics = {
             "log_density": jnp.sum(batch.weight * raw) / jnp.maximum(jnp.sum(batch.weight), 1.0),
             "reward_std": normaliser.deviation(scale.moments),
         }
-        return replace(state, scale=scale), said
+        return replace(state, scale=scale), metrics

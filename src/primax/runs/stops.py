@@ -12,6 +12,41 @@ from pathlib import Path
 from primax.errors import InputError, RunError, StoppedError
 
 
+class AtOnce:
+    """What Ctrl-C does on the command line: one line, and the end of the process.
+
+    Raised as an exception it would surface wherever the interpreter happens to be: in the loading of
+    a compiled library, in a callback, while threads compile for half a minute more.
+    """
+
+    def __init__(self, line: str):
+        self.line = line
+
+    def __call__(self, kind: int, frame: object) -> None:
+        if sys.stdout.isatty():
+            os.write(1, b"\x1b[?25h")  # a progress line may have hidden the cursor
+        os.write(2, f"primax: {self.line}\n".encode())
+        os._exit(130)
+
+
+@contextmanager
+def on_ctrl_c(line: str, is_first: bool = False) -> Generator[None]:
+    """Ctrl-C says this line and ends the process, for as long as the context lasts.
+
+    Only where the command line began so (`is_first`): elsewhere Ctrl-C is the caller's.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGINT) if is_main else None
+    if not is_main or not (is_first or isinstance(before, AtOnce)):
+        yield
+        return
+    signal.signal(signal.SIGINT, AtOnce(line))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 @contextmanager
 def interrupts() -> Generator[Callable[[], bool]]:
     """Turns Ctrl-C, and the signal a scheduler sends, into a question asked between windows.
@@ -22,9 +57,7 @@ def interrupts() -> Generator[Callable[[], bool]]:
 
     def note(kind: int, frame: object) -> None:
         if asked and kind == signal.SIGINT:
-            sys.stderr.write("primax: stopped at once; what was saved stays\n")
-            sys.stderr.flush()
-            os._exit(130)
+            AtOnce("stopped at once; what was saved stays")(kind, frame)
         asked.append(True)
 
     if threading.current_thread() is not threading.main_thread():
@@ -42,10 +75,12 @@ def interrupts() -> Generator[Callable[[], bool]]:
 @contextmanager
 def disk_errors(folder: Path) -> Generator[None]:
     """A full or failing disk, or Ctrl-C while compiling, in one line."""
+    stopped = f"stopped; primax resume {folder} goes on"
     try:
-        yield
+        with on_ctrl_c(stopped):
+            yield
     except KeyboardInterrupt:
-        raise StoppedError(f"stopped; primax resume {folder} goes on") from None
+        raise StoppedError(stopped) from None
     except OSError as error:
         kept = f"what was saved in {folder} is intact; primax resume {folder} goes on from it"
         raise RunError(f"cannot write: {error.strerror or error}; {kept}") from error

@@ -75,12 +75,12 @@ class Watched(Reward[Watch]):
         return replace(state, now=now), memo
 
     def refresh(self, state: Watch, recent: Recent, key: PRNGKeyArray) -> tuple[Watch, Metrics]:
-        now, said = self.prime.refresh(state.now, recent, key)
-        return Watch(now, now, recent), said
+        now, metrics = self.prime.refresh(state.now, recent, key)
+        return Watch(now, now, recent), metrics
 
     def learn(self, state: Watch, batch: Batch, key: PRNGKeyArray) -> tuple[Watch, Metrics]:
-        now, said = self.prime.learn(state.now, batch, key)
-        return replace(state, now=now), said
+        now, metrics = self.prime.learn(state.now, batch, key)
+        return replace(state, now=now), metrics
 
     def score(self, state: Watch, batch: Batch) -> Float[Array, " batch"]:
         return self.prime.score(state.now, batch)
@@ -172,11 +172,11 @@ def run_lab(moments: str, seed: int = 0) -> Lab:
     first = (jax.random.key(0), jnp.int32(seed))
     state = compiled(start, *first)(*first)
     window = compiled(learner.window, state, jnp.int32(0))
-    ends, said = [], []
+    ends, parts = [], []
     for clock in (config.warmup, config.warmup + config.window):
         state, outputs = window(state, jnp.int32(clock))
         ends.append(state)
         metrics = {name: np.asarray(x)[None] for name, x in outputs["window"].items()}
-        said.append(training.window_rows((seed,), clock + config.window, metrics))
-    table = {name: np.concatenate([part[name] for part in said]) for name in said[0]}
+        parts.append(training.window_rows((seed,), clock + config.window, metrics))
+    table = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     return Lab(config, world, prime, (ends[0], ends[1]), table)

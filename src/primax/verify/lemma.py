@@ -148,13 +148,13 @@ def _row(name: str, statement: str, found: Found, limits: Bounds) -> Row:
     share = {key: value / bound for key, (value, bound) in found.items()}
     broken = [key for key in share if not share[key] <= 1 + SLACK]
     nearest = max((key for key in share if key not in CLAMPED), key=share.__getitem__)
-    said = [f"{key} = {text(found[key][0])} > {text(found[key][1])}" for key in broken]
+    breaches = [f"{key} = {text(found[key][0])} > {text(found[key][1])}" for key in broken]
     return Row(
         name=name,
         statement=statement,
         bound=f"R_r = {text(limits.r_r)} for any reward of this form (G_E = {text(limits.logit)}), "
         f"{text(limits.deployed)} as deployed",
-        measured="; ".join(said)
+        measured="; ".join(breaches)
         or f"r_int {text(-found['-r_int'][0])} to {text(found['r_int'][0])}, "
         f"|reward| ≤ {text(found['|reward|'][0])}; nearest to its bound: {nearest} at {share[nearest]:.0%}",
         verdict=verdict(not broken),

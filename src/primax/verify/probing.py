@@ -19,13 +19,13 @@ def probe_dilution() -> Row:
     shares, away = zip(*(share_seen(dim) for dim in DIMS), strict=True)
     farthest = float(np.max(np.abs(away)))
     slope = float(np.polyfit(np.log(DIMS), np.log(shares), 1)[0])
-    said = ", ".join(f"{share:.2g} at {dim}" for dim, share in zip(DIMS, shares, strict=True))
+    text = ", ".join(f"{share:.2g} at {dim}" for dim, share in zip(DIMS, shares, strict=True))
     return Row(
         name="probes",
         statement=f"Probes: {PROBES:,} of them see γ² tr Σ/d, so the same noise counts 1/d as much "
         "in d dimensions",
         bound="within 5 standard errors; slope -1 in d",
-        measured=f"{farthest:.1f} standard errors, slope {slope:.3f}; share of γ² tr Σ: {said}",
+        measured=f"{farthest:.1f} standard errors, slope {slope:.3f}; share of γ² tr Σ: {text}",
         verdict=verdict(farthest <= 5 and abs(slope + 1) <= 0.02),
         numbers={"standard_errors": farthest, "slope": slope},
     )

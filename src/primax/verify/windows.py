@@ -33,10 +33,12 @@ def column(table: Table, name: str) -> np.ndarray:
     return table[name]
 
 
-def judged(name: str, statement: str, bound: str, table: Table, held: np.ndarray, said: str) -> Row:
+def judged(
+    name: str, statement: str, bound: str, table: Table, held: np.ndarray, measured: str
+) -> Row:
     """A row about every window of every seed."""
     broken = breaches(table, held)
-    measured = f"broken at {broken}; {said}" if broken else f"{said}; {len(held)} windows"
+    measured = f"broken at {broken}; {measured}" if broken else f"{measured}; {len(held)} windows"
     numbers = {"windows": len(held), "broken": int(np.sum(~held))}
     return Row(name, statement, bound, measured, verdict(not broken), numbers)
 
@@ -47,10 +49,10 @@ def assumed(
     bound: str,
     table: Table,
     found: tuple[np.ndarray, np.ndarray],
-    said: str,
+    measured: str,
 ) -> Row:
     """A premise: broken, it is not met; only a number that is none makes it fail."""
     values, held = found
     is_number = np.isfinite(values)
-    row = judged(name, statement, bound, table, held, said)
+    row = judged(name, statement, bound, table, held, measured)
     return replace(row, verdict=verdict(bool(np.all(is_number)), bool(np.all(held | ~is_number))))

@@ -43,7 +43,7 @@ def play(world: World, act: Act, key: PRNGKeyArray) -> Episode:
     return Episode(states, actions)
 
 
-def judge(world: World, act: Act, key: PRNGKeyArray) -> tally.Outcome:
+def outcome(world: World, act: Act, key: PRNGKeyArray) -> tally.Outcome:
     """One episode's measures."""
     first, draws = _draws(world, key)
 
@@ -62,7 +62,7 @@ def outcomes(world: World, act: Act, seed: int, episodes: int) -> tally.Outcome:
 
     @jax.jit
     def batch(ids):
-        return jax.vmap(lambda i: judge(world, act, jax.random.fold_in(root, i)))(ids)
+        return jax.vmap(lambda i: outcome(world, act, jax.random.fold_in(root, i)))(ids)
 
     size = min(BATCH, episodes)
     starts = range(0, episodes, size)
@@ -70,4 +70,4 @@ def outcomes(world: World, act: Act, seed: int, episodes: int) -> tally.Outcome:
     return jax.tree.map(lambda *x: np.concatenate(x)[:episodes], *parts)
 
 
-__all__ = ["Episode", "judge", "outcomes", "play"]
+__all__ = ["Episode", "outcome", "outcomes", "play"]

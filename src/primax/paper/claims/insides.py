@@ -32,8 +32,10 @@ def targets_bounded(case: Case) -> Result:
         ", ".join(f"{world} {top:.2f}" for world, top in zip(WORLDS, found, strict=True))
         for found in (tops, late)
     )
-    said = f"largest {text}; ceiling {ceiling:g}; in the last fifth, which the paper gives, {later}"
-    return bool(max(tops) <= ceiling), said
+    evidence = (
+        f"largest {text}; ceiling {ceiling:g}; in the last fifth, which the paper gives, {later}"
+    )
+    return bool(max(tops) <= ceiling), evidence
 
 
 def coverage_contracts(case: Case) -> Result:

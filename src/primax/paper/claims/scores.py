@@ -147,9 +147,9 @@ def k1_catch(case: Case) -> Result:
         tests = {"Wilcoxon": row.holm_wilcoxon, "Mann-Whitney": row.holm_mann_whitney}
         if found := [name for name, p in tests.items() if p < ALPHA]:
             below[each] = found
-    said = "; ".join(f"{each.label} by {' and '.join(found)}" for each, found in below.items())
+    text = "; ".join(f"{each.label} by {' and '.join(found)}" for each, found in below.items())
     wanted = {"prime-prime_k1.butterflies.average": ["Mann-Whitney"]}
-    return {each.id: found for each, found in below.items()} == wanted, f"below: {said or 'none'}"
+    return {each.id: found for each, found in below.items()} == wanted, f"below: {text or 'none'}"
 
 
 def baselines_separate(case: Case) -> Result:

@@ -41,9 +41,9 @@ def filled(text: str, blocks: Blocks, to: str) -> str:
     """A page's text with its marked places filled; `to` leads from it to where links begin."""
     places, marks = len(MARKED.findall(text)), len(MARK.findall(text))
     if marks != 2 * places or not places:
-        said = "a mark has no other side" if marks else "no place is marked"
+        wrong = "a mark has no other side" if marks else "no place is marked"
         raise InputError(
-            f"{said}: <!-- results: NAME --> and <!-- /results -->, in lines of their own"
+            f"{wrong}: <!-- results: NAME --> and <!-- /results -->, in lines of their own"
         )
 
     def block(match: re.Match[str]) -> str:

@@ -92,7 +92,7 @@ def _state(runs: Runs, name: str, run: Run | Unusable) -> tuple[str, ...]:
 
 def caveat(runs: Runs) -> tuple[str, ...]:
     """What must stand above verdicts: runs that are not the paper's, mixed, or broken."""
-    said = []
+    caveats = []
     there = {name: runs.of(cell) for name, cell in CELLS.items()}
     gone = [
         CELLS[name]
@@ -102,23 +102,23 @@ def caveat(runs: Runs) -> tuple[str, ...]:
     if gone:
         papers = sum(cell.variant.is_papers for cell in gone)
         own = f"({papers} of the paper's own {sum(c.variant.is_papers for c in CELLS.values())})"
-        said.append(
+        caveats.append(
             f"{len(gone)} of {len(CELLS)} cells {own} are not there yet: no verdict counts them."
         )
     if other := [c.name for c in CELLS.values() if runs.changes(c)]:
         not_papers = f"{len(other)} of these runs are not at the paper's settings"
-        said.append(
+        caveats.append(
             f"{not_papers} ([runs](runs.md) says which): "
             "verdicts on them say nothing about the paper."
         )
     if mixed := runs.mixed():
-        said.append(
+        caveats.append(
             "Runs of one world differ in that world or in length, and do not compare: "
             f"{', '.join(mixed)}."
         )
     if runs.broken:
-        said.append(f"Not used, for their folders are broken: {', '.join(runs.broken)}.")
-    return tuple(f"**{line}**" for line in said)
+        caveats.append(f"Not used, for their folders are broken: {', '.join(runs.broken)}.")
+    return tuple(f"**{line}**" for line in caveats)
 
 
 def curve_top(runs: Runs) -> tuple[str, ...]:
@@ -171,6 +171,9 @@ def write_all(runs: Runs, out: Path, say: Callable[[str], None]) -> Blocks:
         raise InputError(f"cannot write {out}: {error.strerror}") from error
     whole = {name: sheet.markdown() for name, sheet in (sheets | pages).items()}
     whole["missed"] = card.missed(numbers_).markdown()
+    whole["summary"] = _joined(
+        shown["figure1"], sheets["table1"].body(), *judged.above, *held.above
+    )
     whole["headline"] = _headline(shown["figure1"], sheets["table1"], told, claims)
     return whole | shown
 
@@ -188,7 +191,12 @@ def _headline(figure: str, table: Sheet, told: tuple[str, ...], claims: list[Tes
         "\n".join(fails),
         f"Claims that hold: {', '.join(holds) or 'none'}.",
     ]
-    return "\n\n".join([figure, table.body().strip(), *told, *filter(None, lists)]) + "\n"
+    return _joined(figure, table.body(), *told, *filter(None, lists))
+
+
+def _joined(*blocks: str) -> str:
+    """Blocks of Markdown, one under the other."""
+    return "\n\n".join(block.strip() for block in blocks) + "\n"
 
 
 def _index(sheets: dict[str, Sheet], figures: Blocks, told: tuple[str, ...]) -> str:

@@ -102,9 +102,9 @@ def _arithmetic() -> Iterator[Number]:
         ("ceiling", "R_r + γ·Q_max", 20.0, ceiling),
     )  # fmt: skip
     for name, what, theirs, ours in cells:
-        said = rule.REPRODUCED if math.isclose(ours, theirs, rel_tol=0.01) else rule.DIFFERS
+        verdict = rule.REPRODUCED if math.isclose(ours, theirs, rel_tol=0.01) else rule.DIFFERS
         yield Stated(name, "app:stats, app:exp", what, short(theirs)).found(
-            lambda ours=ours, said=said: Judged(f"{ours:.4g}", ABSENT, said)
+            lambda ours=ours, verdict=verdict: Judged(f"{ours:.4g}", ABSENT, verdict)
         )
 
 
@@ -123,7 +123,7 @@ def counts(runs: Runs) -> Iterator[Number]:
         def judged(cell=(variant, world, measure), is_in=is_in, num=num, of=of) -> Judged:
             ours = is_in(need(runs, *cell))
             apart = float(ours.mean()) - num / of
-            said = rule.verdict((apart, apart), rule.within(1 / of))
-            return Judged(f"{ours.sum()} of {len(ours)}", ABSENT, said)
+            verdict = rule.verdict((apart, apart), rule.within(1 / of))
+            return Judged(f"{ours.sum()} of {len(ours)}", ABSENT, verdict)
 
         yield Stated(name, where, what, f"{num} of {of}").found(judged)

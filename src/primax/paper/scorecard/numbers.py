@@ -124,8 +124,8 @@ def _effects(given: dict, found: Compared, gone: MissingError | None):
 
     def excludes() -> Judged:
         ours = side_of_zero(row().result.low, row().result.high)
-        said = rule.REPRODUCED if ours == side_of_zero(*given["interval"]) else rule.DIFFERS
-        return Judged(ours, ABSENT, said)
+        verdict = rule.REPRODUCED if ours == side_of_zero(*given["interval"]) else rule.DIFFERS
+        return Judged(ours, ABSENT, verdict)
 
     yield "d", number(given["d"]), d
     yield "PoI", f"{given['poi']:.2f}", poi
@@ -141,8 +141,8 @@ def _effects(given: dict, found: Compared, gone: MissingError | None):
             value = getattr(row(), name)
             is_agreed = (value < 0.05) == (limit < 0.05)
             is_opposed = value < 0.05 and row().result.delta * given["delta"] <= 0
-            said = rule.REPRODUCED if is_agreed and not is_opposed else rule.DIFFERS
-            return Judged(plain_p(value), ABSENT, said)
+            verdict = rule.REPRODUCED if is_agreed and not is_opposed else rule.DIFFERS
+            return Judged(plain_p(value), ABSENT, verdict)
 
         yield name, text, p
 

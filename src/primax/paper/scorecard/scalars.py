@@ -109,8 +109,8 @@ def _range(
     middle = sum(ends) / 2
     low, high = (ours.min(), ours.max()) if is_each else stats.interval(ours, np.mean)
     band = (ends[0] - middle, ends[1] - middle)
-    said = rule.verdict((float(low) - middle, float(high) - middle), band)
-    return Judged(bracket(float(ours.min()), float(ours.max())), ABSENT, said)
+    verdict = rule.verdict((float(low) - middle, float(high) - middle), band)
+    return Judged(bracket(float(ours.min()), float(ours.max())), ABSENT, verdict)
 
 
 def open_points(runs: Runs) -> Iterator[Number]:

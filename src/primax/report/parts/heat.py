@@ -45,7 +45,7 @@ def pack(maps: Arrays, room: int) -> dict[str, Any]:
     """Groups of windows: of visits the share of steps, of the reward's parts the mean."""
     names = [name for name in MAPS if name in maps]
     windows, seeds, rows, cols = maps["visits"].shape
-    positions, by_seed = plan(windows, seeds, len(names) * rows * cols, room)
+    positions, by_seed = fit(windows, seeds, len(names) * rows * cols, room)
     bins = np.array_split(np.arange(windows), positions)
     begins = [0, *(int(maps["step"][part[-1]]) for part in bins)]
     drawn = {name: _packed(_grouped(maps[name], bins, name, by_seed)) for name in names}
@@ -65,7 +65,7 @@ def need(maps: Arrays) -> int:
     return math.ceil(4 / 3 * min(windows, POSITIONS) * cells * (seeds + 1))
 
 
-def plan(windows: int, seeds: int, cells: int, room: int) -> tuple[int, bool]:
+def fit(windows: int, seeds: int, cells: int, room: int) -> tuple[int, bool]:
     """How many slider positions fit, and whether every seed does beside the mean."""
     most = min(windows, POSITIONS)
     all_seeds = int(room / (4 / 3 * cells * (seeds + 1)))

@@ -85,12 +85,12 @@ def _caveats(rows: list[dict[str, str]]) -> tuple[str, ...]:
     run = [row for row in rows if row[changes] != ABSENT]
     other = [row for row in run if row[changes] != "none"]
     broken = [row["cell"] for row in rows if row[state].startswith(BROKEN)]
-    said = [f"{len(run)} of {len(rows)} runs are there."] if len(run) < len(rows) else []
+    caveats = [f"{len(run)} of {len(rows)} runs are there."] if len(run) < len(rows) else []
     if other:
-        said.append(
+        caveats.append(
             f"{len(other)} of these runs are not at the paper's settings: "
             "verdicts on them say nothing about the paper."
         )
     if broken:
-        said.append(f"Not used, for their folders are broken: {', '.join(broken)}.")
-    return tuple(said)
+        caveats.append(f"Not used, for their folders are broken: {', '.join(broken)}.")
+    return tuple(caveats)

@@ -13,7 +13,7 @@ from primax.rewards.rnd import Rnd, RndConfig, RndState
 from primax.rewards.transition import Batch
 
 
-class SnapshotRnd(Novelty[RndState, RndState]):
+class RndNovelty(Novelty[RndState, RndState]):
     """x(s): RND's error at s, which is all it knows of (s, a), over its deviation, clipped at 5."""
 
     spec: Spec
@@ -41,7 +41,7 @@ class SnapshotRnd(Novelty[RndState, RndState]):
         return self.rnd.learn(live, replace(batch, next_obs=batch.obs), key)
 
 
-class SnapshotEnsemble(Novelty[DisagreementState, DisagreementState]):
+class EnsembleNovelty(Novelty[DisagreementState, DisagreementState]):
     """x(s, a): what forward models disagree by, over its deviation; tanh alone bounds it."""
 
     spec: Spec
@@ -70,5 +70,5 @@ class SnapshotEnsemble(Novelty[DisagreementState, DisagreementState]):
         return self.ensemble.learn(live, batch, key)
 
 
-NOVELTIES = {"count": Counts, "rnd": SnapshotRnd, "ensemble": SnapshotEnsemble}
+NOVELTIES = {"count": Counts, "rnd": RndNovelty, "ensemble": EnsembleNovelty}
 """By the name of the option; each is built from the world's Spec."""

@@ -1,0 +1,156 @@
+"""A new world is one file and one line, a new reward too: every door then knows them."""
+
+import re
+import subprocess
+import sys
+
+import gymnasium
+import numpy as np
+import pytest
+from own import MOVED, Corridor, CorridorConfig
+
+import primax
+from primax.adapters.gymnasium import register
+from primax.agent import learner
+from primax.cli import main
+from primax.errors import InputError
+from primax.methods import METHODS
+from primax.paper.experiments import CELLS, VARIANTS, Cell, Variant
+from primax.worlds import WORLDS
+
+SMOKE = ("--preset", "smoke", "--seeds", "2")
+
+
+@pytest.fixture
+def added(monkeypatch, tmp_path_factory):
+    """The one line of each."""
+    monkeypatch.setitem(WORLDS, "corridor", Corridor)
+    monkeypatch.setitem(METHODS, MOVED.name, MOVED)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
+    monkeypatch.setenv("XLA_FLAGS", "")
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+def told(capsys, *args) -> str:
+    assert main([str(arg) for arg in args]) == 0
+    return re.sub(r"\s+", " ", capsys.readouterr().out)
+
+
+def test_both_at_every_door(added, capsys, tmp_path):
+    """Trained, finished again, listed, shown, measured, audited, packed, compared."""
+    run, packed = tmp_path / "moved_corridor", tmp_path / "packed"
+    text = told(capsys, "train", "moved", "corridor", *SMOKE, "--set", "world.length=5", "--out", run)  # fmt: skip
+    assert "moved in Corridor" in text
+    assert "is finished" in told(capsys, "resume", run)
+    text = told(capsys, "list", "--method", "moved", "--world", "corridor")
+    assert "every step that leads somewhere else" in text and "A way of four rows" in text
+    assert "world.length 6 Cells from one end to the other." in text and "steps 30000" in text
+    assert "reward.reward_scale 0.5 What a step to another cell is worth." in text
+    assert "steps at the far end" in told(capsys, "worlds", "corridor", "--episodes", 20)
+    gif = tmp_path / "episode.gif"
+    told(capsys, "watch", "corridor", "--policy", "random", "--gif", gif)
+    assert gif.read_bytes()[:3] == b"GIF"
+    assert "last" in told(capsys, "stats", run, "--measure", "last")
+    assert "nothing fails" in told(capsys, "verify", "--run", run)
+    told(capsys, "export", run)
+    told(capsys, "pack", run, "--out", packed)
+    page = tmp_path / "page.html"
+    told(capsys, "report", run, packed, "--out", page)
+    assert "Moved" in (shown := page.read_text(encoding="utf-8"))
+    assert "Corridor 4 × 5" in shown and "steps at the far end" in shown
+    assert "reward.reward_scale must be between" in refused(
+        capsys, "train", "moved", "corridor", "--set", "reward.reward_scale=-1"
+    )
+    assert "did you mean corridor?" in refused(capsys, "train", "moved", "coridor")
+
+
+def refused(capsys, *args) -> str:
+    assert main([str(arg) for arg in args]) == 2
+    return capsys.readouterr().err
+
+
+def test_the_world_under_gymnasium(added):
+    register()
+    try:
+        env = gymnasium.make("primax/Corridor-v0", length=4)
+        obs, _ = env.reset(seed=0)
+        assert obs.shape == (2, 4, 4)
+        rewards = [env.step(2)[1] for _ in range(4)]  # east, along the way
+        assert rewards == [0.0, 0.0, 1.0, 1.0]
+    finally:
+        gymnasium.registry.pop("primax/Corridor-v0")
+
+
+def test_prime_in_the_world_can_be_explained(added, capsys, tmp_path):
+    run = tmp_path / "run"
+    told(capsys, "train", "prime", "corridor", *SMOKE, "--out", run)
+    assert "R_int" in told(capsys, "explain", run)
+    assert "nothing fails" in told(capsys, "verify", "--run", run)
+
+
+def test_the_reward_beside_the_papers_own(added, capsys, tmp_path, monkeypatch):
+    """One more line puts it into the tables that `primax reproduce` writes."""
+    variant = Variant("moved", "Moved", "moved", ("tableB",))
+    monkeypatch.setitem(VARIANTS, "moved", variant)
+    for cell in (Cell(variant, world) for world in ("butterflies", "maze")):
+        monkeypatch.setitem(CELLS, cell.name, cell)
+    told(capsys, "reproduce", "--scale", "smoke", "--only", "moved", "--out", tmp_path)
+    rows = (tmp_path / "tables" / "tableB.md").read_text(encoding="utf-8").splitlines()
+    (row,) = (row for row in rows if row.startswith("| Moved "))
+    assert "not run" not in row and row.count("±") == 6
+    assert "moved_maze" in (tmp_path / "times.md").read_text(encoding="utf-8")
+
+
+def test_python_takes_objects_as_well_as_names(added, tmp_path):
+    """The same numbers, whether by name or as an object; a folder keeps names only."""
+    settings = {"world.length": 5, "reward.reward_scale": 2.0}
+    named = primax.train("moved", "corridor", 2, "smoke", settings)
+    world = Corridor(CorridorConfig(length=5))
+    made = primax.train(MOVED, world, 2, "smoke", {"reward.reward_scale": 2.0})
+    assert made.config == named.config
+    for name, column in named.windows.items():
+        np.testing.assert_array_equal(column, made.windows[name])
+    assert made.windows["reward"].max() > 0.5  # the most that the default scale could pay
+
+
+def test_an_object_without_a_name_has_no_folder(tmp_path):
+    world = Corridor(CorridorConfig())
+    with pytest.raises(InputError, match=r"primax\.METHODS\['moved'\]"):
+        primax.train(MOVED, "maze", 1, "smoke", out=tmp_path / "run")
+    with pytest.raises(InputError, match=r"primax\.WORLDS\['\.\.\.'\] = Corridor"):
+        primax.train("task", world, 1, "smoke", out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_anything_else_is_refused_in_one_line():
+    """In a process of its own: here a type checker would be faster."""
+    script = """
+import primax
+for method, world in ((None, "maze"), ("task", 3), (["task"], "maze")):
+    try:
+        primax.train(method, world, 1, "smoke")
+    except primax.InputError as error:
+        print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == [
+        "method takes a name or a primax.Method, got None",
+        "world takes a name or a primax.World, got 3",
+        "method takes a name or a primax.Method, got ['task']",
+    ]
+
+
+def test_world_and_reward_are_built_once_a_call(added, capsys, monkeypatch, tmp_path):
+    built = []
+    real = learner.build
+    monkeypatch.setattr(learner, "build", lambda *args: built.append(args) or real(*args))
+    primax.train("moved", "corridor", 1, "smoke")
+    assert len(built) == 1
+    primax.train("moved", "corridor", 1, "smoke", out=tmp_path / "run")
+    assert len(built) == 2
+    told(capsys, "train", "moved", "corridor", *SMOKE, "--out", tmp_path / "other")
+    assert len(built) == 3
+    told(capsys, "resume", tmp_path / "other")
+    assert len(built) == 4

@@ -1,0 +1,85 @@
+"""Starting and stopping the command line: nothing heavy before it is needed, Ctrl-C at any moment."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+TRAIN = ("train", "prime", "maze", "--preset", "smoke", "--seeds", "2")
+
+
+@pytest.mark.parametrize("args", [["--help"], ["--version"], ["nonsense"], []])
+def test_what_needs_no_learner_loads_none(args):
+    script = f"""
+import sys
+from primax.cli import main
+main({args})
+heavy = {{"jax", "numpy", "scipy", "rich", "equinox", "gymnasium"}} & set(sys.modules)
+assert not heavy, heavy
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_public_names_are_all_there_and_no_others():
+    import primax
+
+    assert set(dir(primax)) == set(primax.__all__)
+    assert all(getattr(primax, name) is not None for name in primax.__all__)
+    with pytest.raises(AttributeError, match="has no attribute 'trian'"):
+        _ = primax.trian
+
+
+def begun(*args) -> subprocess.Popen:
+    command = [sys.executable, "-m", "primax", *map(str, args)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def interrupted(process: subprocess.Popen) -> str:
+    """What is said within seconds of Ctrl-C."""
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=10)
+    assert process.returncode == 130, said
+    assert said.count("\n") == 1 and said.startswith("primax: stopped"), said
+    return said
+
+
+@pytest.mark.parametrize("seconds", [0.2, 0.5, 0.8])
+def test_ctrl_c_while_libraries_load(seconds):
+    """An exception would surface in the loading of compiled libraries, as a page of traceback."""
+    process = begun("worlds")
+    time.sleep(seconds)
+    interrupted(process)
+
+
+def test_ctrl_c_while_compiling_answers_at_once_and_says_how_to_go_on(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    process = begun(*TRAIN, "--out", tmp_path / "run")
+    manifest = tmp_path / "run" / "manifest.json"
+    while not manifest.exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    time.sleep(1.0)  # it compiles for many more
+    said = interrupted(process)
+    assert f"primax resume {tmp_path / 'run'} goes on" in said
+    assert os.listdir(tmp_path / "run")  # and nothing is lost
+
+
+def test_in_python_ctrl_c_is_the_callers(tmp_path):
+    """A library does not end the process: an exception reaches whoever called."""
+    script = """
+import os, signal, threading
+import primax
+threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    for seeds in range(1, 50):
+        primax.configure("task", "maze"), primax.make_world("maze")
+        threading.Event().wait(0.1)
+except KeyboardInterrupt:
+    print("mine")
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout == "mine\n", done.stderr
