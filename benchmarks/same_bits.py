@@ -6,7 +6,7 @@
 
 `keep` trains with the code that PYTHONPATH names, and stops a second copy of every run half-way.
 `check` trains anew with this code, takes up the stopped copies, and compares every table and the
-last state with what was kept. Both must run on one machine: other processors give other bits.
+last state with what was kept. Both must run on one machine: other processors give other bits. Cases may be named: `prime-maze`.
 """
 
 import hashlib
@@ -45,15 +45,16 @@ CASES = {
 
 def hashes(folder: Path) -> dict[str, str]:
     """Of every table of a run and of its last state."""
-    (state,) = (folder / "checkpoints").glob("*/state.npz") or [None]
+    (state,) = (folder / "checkpoints").glob("*/state.npz")
     paths = {name: folder / name for name in FILES} | {"state.npz": state}
     return {n: hashlib.sha256(p.read_bytes()).hexdigest() for n, p in paths.items() if p.exists()}
 
 
-def keep(home: Path) -> None:
-    """Every case whole, as hashes, and stopped half-way, as a folder."""
+def keep(home: Path, names: list[str]) -> None:
+    """Cases whole, as hashes, and stopped half-way, as a folder."""
     kept = {}
-    for name, (method, world, settings) in CASES.items():
+    for name in names:
+        method, world, settings = CASES[name]
         whole, half = home / "whole" / name, home / "half" / name
         train(method, world, 2, "smoke", settings, out=whole)
         _last_checkpoint(whole)
@@ -77,10 +78,11 @@ def _last_checkpoint(folder: Path) -> None:
 
 
 def check(home: Path) -> int:
-    """How many cases differ."""
+    """How many of the kept cases differ."""
     kept, wrong = json.loads((home / "hashes.json").read_text()), []
     with tempfile.TemporaryDirectory() as place:
-        for name, (method, world, settings) in CASES.items():
+        for name in kept:
+            method, world, settings = CASES[name]
             anew, resumed = Path(place, "anew"), Path(place, "resumed")
             train(method, world, 2, "smoke", settings, out=anew)
             shutil.copytree(home / "half" / name, resumed)
@@ -93,13 +95,13 @@ def check(home: Path) -> int:
                     wrong.append(name)
                 print(f"{name} {folder.name}: {', '.join(odd) or 'the same'}", flush=True)
                 shutil.rmtree(folder)
-    print(f"{len(CASES)} cases, {len(set(wrong))} differ")
+    print(f"{len(kept)} cases, {len(set(wrong))} differ")
     return len(wrong)
 
 
 if __name__ == "__main__":
-    what, where = sys.argv[1], Path(sys.argv[2])
+    what, where, names = sys.argv[1], Path(sys.argv[2]), sys.argv[3:]
     if what == "keep":
-        keep(where)
+        keep(where, names or list(CASES))
     else:
         sys.exit(bool(check(where)))
