@@ -6,8 +6,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from primax.agent import best
-from primax.agent.training import run
+from primax.agent.learner import make_learner
+from primax.agent.training import compile_program
 from primax.presets import configure
+from primax.runs.loop import in_memory
 from primax.worlds.tally import Outcome
 
 
@@ -81,7 +83,7 @@ def test_seeds_are_judged_apart():
 
 def test_a_run_keeps_what_its_table_says():
     config = configure("task", "butterflies", "smoke", {"steps": "6_000"})
-    result = run(config, (0, 1, 2))
+    result = in_memory(compile_program(make_learner(config), (0, 1, 2)))
     kept = result.state.best
     for measure, peak in (("score", kept.by_score), ("coverage", kept.by_coverage)):
         for seed in range(3):

@@ -612,7 +612,7 @@ def test_gif_of_an_impossible_speed_is_refused(tmp_path, fps):
 
 def test_gif_without_pillow_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(ValueError, match=r"pip install 'primax\[report\]'"):
+    with pytest.raises(ValueError, match=r"pip install 'primax-rl\[report\]'"):
         write_gif(tmp_path / "film.gif", [rgb(scene(), 4)])
     assert not os.listdir(tmp_path)
 

@@ -13,7 +13,7 @@ import itertools
 import textwrap
 import types
 import typing
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
@@ -107,11 +107,15 @@ def walk(config: Any, prefix: str = "") -> Iterator[Field]:
 
 def check(config: Any, prefix: str = "") -> None:
     """Of a dataclass that is being made: type and rule of every field of its own."""
-    hints = _hints(type(config))
-    for field in dataclasses.fields(config):
-        value = getattr(config, field.name)
-        if not dataclasses.is_dataclass(value):
-            Field(prefix + field.name, *hints[field.name], value, type(config)).check()
+    own = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
+    values = {name: value for name, value in own.items() if not dataclasses.is_dataclass(value)}
+    check_values(type(config), values, prefix)
+
+
+def check_values(kind: type, values: Mapping[str, Any], prefix: str = "") -> None:
+    """The same for values of which a dataclass is to be made."""
+    for name, value in values.items():
+        Field(prefix + name, *_hints(kind)[name], value, kind).check()
 
 
 @cache

@@ -3,6 +3,7 @@
 import dataclasses
 from typing import Any
 
+from primax.config.fields import check_values
 from primax.errors import InputError, hint, lookup
 from primax.worlds.base import World
 from primax.worlds.butterflies import Butterflies
@@ -25,6 +26,7 @@ def make_world(name: str, **options: Any) -> World:
     for option in options:
         if option not in known:
             raise InputError(f"{name} has no option {option!r}{hint(option, known)}")
+    check_values(kind.options(), options)
     return kind.of(kind.options()(**options))
 
 
