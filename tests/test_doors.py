@@ -8,6 +8,7 @@ import gymnasium
 import numpy as np
 import pytest
 from own import MOVED, Corridor, CorridorConfig
+from probes import Ends
 
 import primax
 from primax.adapters.gymnasium import register
@@ -79,6 +80,22 @@ def test_the_world_under_gymnasium(added):
         assert rewards == [0.0, 0.0, 1.0, 1.0]
     finally:
         gymnasium.registry.pop("primax/Corridor-v0")
+
+
+def test_a_world_that_ends_says_so_under_gymnasium(monkeypatch):
+    monkeypatch.setitem(WORLDS, "ends", Ends)
+    register()
+    try:
+        env = gymnasium.make("primax/Ends-v0").unwrapped
+        env.reset(seed=0)
+        _, reward, terminated, truncated, _ = env.step(0)
+        assert (reward, terminated, truncated) == (1.0, True, False)
+        with pytest.raises(gymnasium.error.ResetNeeded):
+            env.step(0)
+        with pytest.raises(InputError, match=r"ends may end before its time.*sync"):
+            gymnasium.make_vec("primax/Ends-v0", num_envs=2)
+    finally:
+        gymnasium.registry.pop("primax/Ends-v0")
 
 
 def test_prime_in_the_world_can_be_explained(added, capsys, tmp_path):

@@ -96,7 +96,15 @@ class _Streams:
 
     @property
     def is_over(self) -> bool:
+        """Whether the episodes' time is up."""
         return self._time is not None and self._time >= self.world.horizon
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the world itself is at an end, which some can be before their time."""
+        if not self.world.can_end or self._time is None:
+            return False
+        return bool(np.all(jax.vmap(self.world.terminated)(self._states)))
 
     def reset(self, seeds: Sequence[int | None], rngs: Sequence[np.random.Generator]) -> View:
         """New episodes; a stream without a seed keeps the world of its last one."""
@@ -110,7 +118,7 @@ class _Streams:
         return self._numpy()
 
     def step(self, actions: np.ndarray) -> View:
-        if self._time is None or self.is_over:
+        if self._time is None or self.is_over or self.has_ended:
             raise ResetNeeded("no episode is running: call reset() before step()")
         if self._time % self._steps == 0:
             block = self._time // self._steps
@@ -184,7 +192,8 @@ class WorldEnv(gymnasium.Env[np.ndarray, int]):
         """Moves the agent: N, S, E, W or Stay."""
         obs, alive, task = self._streams.step(_checked([action], 1, action))
         info = {"n_alive": int(alive[0]), "task": float(task[0])}
-        return obs[0], info["task"], False, self._streams.is_over, info
+        streams = self._streams
+        return obs[0], info["task"], streams.has_ended, streams.is_over, info
 
     def render(self) -> Any:
         """A picture (`rgb_array`) or a text (`ansi`) of this moment."""
@@ -210,12 +219,15 @@ class WorldVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     ):
         if num_envs < 1:
             raise InputError(f"num_envs must be at least 1, got {num_envs}")
+        self.world = make_world(world, **options)
+        if self.world.can_end:
+            how = 'gymnasium.make_vec(..., vectorization_mode="sync")'
+            raise InputError(f"{world} may end before its time, here all end together: use {how}")
         if isinstance(autoreset_mode, str):
             check_choice("autoreset_mode", autoreset_mode, [mode.value for mode in AutoresetMode])
         self.num_envs, self.render_mode = num_envs, render_mode
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
-        self.world = make_world(world, **options)
         self.single_observation_space, self.single_action_space = _spaces(self.world)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
