@@ -1,0 +1,59 @@
+"""A folder that an older version wrote: read, audited, explained, shown, and resumed."""
+
+import re
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from primax.cli import main
+from primax.runs.read import open_run
+
+ARCHIVE = Path(__file__).parent / "data" / "prime_maze_463fc38.tar.bz2"
+"""`primax train prime maze --preset smoke --seeds 1` at 463fc38, stopped at step 1,000 of 2,000."""
+TABLES = ("episodes.csv", "windows.csv")
+
+
+@pytest.fixture
+def old(tmp_path, monkeypatch, tmp_path_factory) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
+    monkeypatch.setenv("XLA_FLAGS", "")
+    with tarfile.open(ARCHIVE) as archive:
+        archive.extractall(tmp_path, filter="data")
+    return tmp_path / "prime_maze_463fc38"
+
+
+def told(capsys, *args) -> str:
+    assert main([str(arg) for arg in args]) == 0
+    return re.sub(r"\s+", " ", capsys.readouterr().out)
+
+
+def test_it_is_read_audited_explained_and_shown(old, capsys, tmp_path):
+    run = open_run(old)
+    assert (run.method, run.world, run.seeds, run.is_finished) == ("prime", "maze", (0,), False)
+    assert run.unsaid == () and run.checkpoint.clock == 1_000
+    assert run.episodes["step"].tolist() == [*range(100, 1_001, 100)]
+    assert run.windows["step"].tolist() == [1_000] and len(run.replays()) == 1
+    assert "nothing fails" in told(capsys, "verify", "--run", old)
+    assert "frozen at step 500" in told(capsys, "explain", old)
+    told(capsys, "export", old, "--out", tmp_path / "small.npz")
+    told(capsys, "report", old, "--out", tmp_path / "page.html")
+    assert "not finished" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_it_resumes_to_the_bytes_of_a_run_made_in_one_go(old, capsys, tmp_path):
+    """Where this processor computes as the one that began it; elsewhere what was written stays."""
+    before = {name: (old / name).read_bytes() for name in TABLES}
+    told(capsys, "resume", old, "--anyway")
+    after = {name: (old / name).read_bytes() for name in TABLES}
+    assert all(after[name].startswith(before[name]) for name in TABLES)
+    assert open_run(old).is_finished and open_run(old).steps == 2_000
+    told(capsys, "train", "prime", "maze", "--preset=smoke", "--seeds=1", "--out", tmp_path / "new")
+    anew = {name: (tmp_path / "new" / name).read_bytes() for name in TABLES}
+    if all(anew[name].startswith(before[name]) for name in TABLES):
+        assert after == anew
+        states = [
+            open_run(folder).checkpoint.state.read_bytes() for folder in (old, tmp_path / "new")
+        ]
+        assert states[0] == states[1]
