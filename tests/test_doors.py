@@ -125,6 +125,7 @@ def test_python_takes_objects_as_well_as_names(added, tmp_path):
     world = Corridor(CorridorConfig(length=5))
     made = primax.train(MOVED, world, 2, "smoke", {"reward.reward_scale": 2.0})
     assert made.config == named.config
+    assert repr(made).startswith("<Result: moved in Corridor, 2 seeds of 2,000 steps, 40 episodes")
     for name, column in named.windows.items():
         np.testing.assert_array_equal(column, made.windows[name])
     assert made.windows["reward"].max() > 0.5  # the most that the default scale could pay

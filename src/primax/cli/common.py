@@ -27,6 +27,11 @@ def world_from(name: str, pairs: Iterable[str]) -> World:
     return kind.of(override(kind.options()(), settings))
 
 
+def set_option(parser: argparse.ArgumentParser, takes: str, what: str) -> None:
+    """`--set`; given again it adds to what was given before."""
+    parser.add_argument("--set", nargs="+", action="extend", default=[], metavar=takes, help=what)
+
+
 def run_options(parser: argparse.ArgumentParser) -> None:
     """The options of every command that trains."""
     parser.add_argument("method", help="see primax list")
@@ -38,9 +43,7 @@ def run_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--steps", help="environment steps a seed takes")
     parser.add_argument("--preset", default="paper", help="paper, quick or smoke")
-    parser.add_argument(
-        "--set", nargs="+", default=[], metavar="FIELD=VALUE", help="any field; see primax list"
-    )
+    set_option(parser, "FIELD=VALUE", "any field; see primax list; may be given again")
     parser.add_argument(
         "--fast",
         action="store_true",

@@ -1,6 +1,7 @@
 """Takes up a run that was stopped or killed, from its newest checkpoint, to the same bits."""
 
 import argparse
+import os
 from pathlib import Path
 
 from primax.cli.common import SAME_BITS, plain_console, start_jax
@@ -29,8 +30,19 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _flags(folder: Path) -> str:
-    """The compiler flags the run was started with; other flags would give other bits."""
+    """The compiler flags the run was started with; other flags would give other bits.
+
+    A folder may come from anyone, and flags can make the compiler write files: only those that
+    primax sets, or that the user has set, are taken from it.
+    """
     try:
-        return str(read_manifest(folder)["flags"])
+        flags = str(read_manifest(folder)["flags"]).split()
     except (InputError, KeyError):
         return " ".join(SAME_BITS)
+    known = {*SAME_BITS, *os.environ.get("XLA_FLAGS", "").split()}
+    if unknown := [flag for flag in flags if flag not in known]:
+        raise InputError(
+            f"the run was started with the compiler flag {unknown[0]!r}: "
+            "if you trust it, put it into XLA_FLAGS and resume again"
+        )
+    return " ".join(flags)

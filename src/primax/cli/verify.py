@@ -26,7 +26,11 @@ from primax.verify.row import FAILS
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run", type=Path, metavar="DIR", help="audit this run's tables instead")
     parser.add_argument(
-        "--only", nargs="+", metavar="NAME", help=f"these rows only, of {', '.join(CHECKS)}"
+        "--only",
+        nargs="+",
+        action="extend",
+        metavar="NAME",
+        help=f"these rows only, of {', '.join(CHECKS)}",
     )
     parser.add_argument("--seed", type=int, default=0, help="of the learner trained here")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows to this file")

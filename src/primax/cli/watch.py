@@ -5,7 +5,7 @@ from pathlib import Path
 
 import jax
 
-from primax.cli.common import plain_console, world_from
+from primax.cli.common import plain_console, set_option, world_from
 from primax.errors import check_range
 from primax.worlds import WORLDS
 from primax.worlds.drawing.film import scenes
@@ -21,9 +21,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gif", type=Path, metavar="FILE", help="write a GIF instead of playing")
     parser.add_argument("--fps", type=int, default=8, help="steps a second")
     parser.add_argument("--cell", type=int, default=32, help="pixels a cell in the GIF")
-    parser.add_argument(
-        "--set", nargs="+", default=[], metavar="OPTION=VALUE", help="options of the world"
-    )
+    set_option(parser, "OPTION=VALUE", "options of the world; may be given again")
 
 
 def run(args: argparse.Namespace) -> None:

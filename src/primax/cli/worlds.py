@@ -6,7 +6,7 @@ import math
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from primax.cli.common import plain_console, world_from
+from primax.cli.common import plain_console, set_option, world_from
 from primax.config.fields import walk
 from primax.errors import InputError, canonical, check_range
 from primax.paper.published import scripted_score
@@ -21,9 +21,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("world", nargs="?", help="one world, with its options; all without it")
     parser.add_argument("--episodes", type=int, default=10_000, help="episodes a policy plays")
     parser.add_argument("--seed", type=int, default=0, help="root of all randomness")
-    parser.add_argument(
-        "--set", nargs="+", default=[], metavar="OPTION=VALUE", help="options of the world"
-    )
+    set_option(parser, "OPTION=VALUE", "options of the world; may be given again")
 
 
 def run(args: argparse.Namespace) -> None:

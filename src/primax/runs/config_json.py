@@ -20,6 +20,8 @@ def create(folder: Path, config: Config, seeds: Seeds) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         if (folder / "config.json").exists():
             raise InputError(f"{folder} holds a run: primax resume {folder} goes on with it")
+        # What a process left that was killed before its first file had its name.
+        (folder / f"config.json{disk.PART}").unlink(missing_ok=True)
         if any(folder.iterdir()):
             raise InputError(f"{folder} is not empty: choose another folder, or remove it")
         disk.write_whole(folder / "config.json", to_bytes(as_json(config, seeds)))

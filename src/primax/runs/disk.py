@@ -19,6 +19,8 @@ TABLES = ("episodes.csv", "windows.csv", "maps.raw", "replays.jsonl")
 FINAL = ("episodes.csv", "windows.csv", "maps.npz", "replays.jsonl")
 """The tables of a run that is through."""
 CHUNK = 1 << 20
+PART = ".part"
+"""Behind the name of a file that is not whole yet."""
 
 
 class _Hashing:
@@ -37,7 +39,7 @@ class _Hashing:
 
 def write_whole(path: Path, content: bytes) -> None:
     """Writes a file so that it is either the old one or the new one, never a part."""
-    temporary = path.with_name(path.name + ".part")
+    temporary = path.with_name(path.name + PART)
     try:
         write(temporary, content, "wb")
         os.replace(temporary, path)

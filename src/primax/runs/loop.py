@@ -20,7 +20,7 @@ Keep = Callable[[Any, Progress], None]
 """Told of every window: the state at its end, and what it measured."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """A finished run: columns of the per-episode and the per-window table, and the last state."""
 
@@ -32,6 +32,14 @@ class Result:
     compile_s: float
     run_s: float
     memory: dict[str, int]
+
+    def __repr__(self) -> str:
+        config, rows = self.config, (len(self.episodes["seed"]), len(self.windows["seed"]))
+        world = type(config.world).__name__.removesuffix("Config")
+        what = (
+            f"{config.method} in {world}, {len(self.seeds)} seeds of {config.total_steps:,} steps"
+        )
+        return f"<Result: {what}, {rows[0]:,} episodes, {rows[1]:,} rows of windows>"
 
 
 def compiled(learner: Learner, seeds: tuple[int, ...], say: Say) -> Program:

@@ -225,10 +225,11 @@ def _rows(job: Job, state: Any, progress: Progress) -> dict[str, bytes]:
 
 
 def _reached(folder: Path) -> int:
-    """The last step the tables tell of, whole lines only."""
+    """The last step the tables tell of, by whole rows only: what comes after them is cut anyway."""
     path = folder / "episodes.csv"
     lines = path.read_bytes().split(b"\n")[1:-1] if path.exists() else []
-    return int(lines[-1].split(b",")[2]) if lines else 0
+    steps = (line.split(b",")[2:3] for line in reversed(lines))
+    return next((int(step) for (step,) in filter(None, steps) if step.isdigit()), 0)
 
 
 def _command() -> str:

@@ -49,7 +49,7 @@ def on_ctrl_c(line: str, is_first: bool = False) -> Generator[None]:
 
 @contextmanager
 def interrupts() -> Generator[Callable[[], bool]]:
-    """Turns Ctrl-C, and the signal a scheduler sends, into a question asked between windows.
+    """Turns Ctrl-C, a scheduler's signal and a closed terminal into a question asked between windows.
 
     A second Ctrl-C does not wait: the process ends, threads and all, as if it had been killed.
     """
@@ -63,7 +63,7 @@ def interrupts() -> Generator[Callable[[], bool]]:
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False  # signals go to the main thread, which may not be ours
         return
-    kinds = (signal.SIGINT, signal.SIGTERM)
+    kinds = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = [signal.signal(kind, note) for kind in kinds]
     try:
         yield lambda: bool(asked)
