@@ -1,19 +1,24 @@
 """Small things that once went wrong in silence."""
 
+import bz2
 import json
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
+import primax
 from primax.cli import main
 from primax.cli.resume import _flags
 from primax.errors import InputError
 from primax.presets import configure
 from primax.runs.config_json import create
 from primax.runs.proceed import _reached
+from primax.runs.provenance import code, differences, provenance
 from primax.runs.read import open_run
 
 TASK = ("train", "task", "maze", "--preset", "smoke", "--seeds", "1")
@@ -87,3 +92,105 @@ def test_a_closed_terminal_stops_and_saves(tmp_path, monkeypatch):
     _, said = process.communicate(timeout=60)
     assert process.returncode == 1 and "primax resume" in said and said.count("\n") == 1
     assert open_run(tmp_path / "run").checkpoint.clock > 0
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A small run of PRIME that is through."""
+    home = tmp_path_factory.mktemp("finished")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(home / "cache"))
+        patch.setenv("XLA_FLAGS", "")
+        prime = ["train", "prime", "maze", "--preset", "smoke", "--seeds", "2", "--save-every", "0"]
+        assert main([*prime, "--out", str(home / "run")]) == 0
+    return home / "run"
+
+
+@pytest.fixture
+def copied(finished, tmp_path):
+    return Path(shutil.copytree(finished, tmp_path / "run"))
+
+
+def told(capsys, *args) -> str:
+    assert main([str(arg) for arg in args]) == 0
+    return " ".join(capsys.readouterr().out.split())
+
+
+def change_a_digit(path: Path) -> None:
+    raw = bytearray(path.read_bytes())
+    at = next(i for i in reversed(range(len(raw))) if chr(raw[i]).isdigit())
+    raw[at] = ord("1") + (raw[at] - ord("0")) % 9
+    path.write_bytes(raw)
+
+
+@pytest.mark.parametrize(
+    ("name", "commands"),
+    [
+        ("episodes.csv", ["resume {run}", "stats {run}", "pack {run} --out {out}"]),
+        ("windows.csv", ["verify --run {run}", "stats {run} --measure tail:loss"]),
+        ("config.json", ["resume {run}", "export {run}", "explain {run}", "verify --run {run}"]),
+        ("replays.jsonl", ["pack {run} --out {out}"]),
+    ],
+)
+def test_a_digit_changed_after_the_end_is_found_everywhere(
+    copied, capsys, tmp_path, name, commands
+):
+    """It was reported, packed and called finished without a word."""
+    change_a_digit(copied / name)
+    for command in commands:
+        args = command.format(run=copied, out=tmp_path / "out").split()
+        assert main(args) in (1, 2)
+        output = capsys.readouterr()
+        assert "was changed after the run had finished" in " ".join(
+            (output.out + output.err).split()
+        )
+
+
+def test_a_packed_run_has_digests_of_its_own(finished, capsys, tmp_path):
+    told(capsys, "pack", finished, "--out", tmp_path / "out")
+    packed = tmp_path / "out" / "run"
+    told(capsys, "pack", packed, "--out", tmp_path / "again")
+    assert (tmp_path / "again" / "run" / "manifest.json").read_bytes() == (
+        packed / "manifest.json"
+    ).read_bytes()
+    assert "nothing fails" in told(capsys, "verify", "--run", packed)
+    table = packed / "windows.csv.bz2"
+    raw = bz2.decompress(table.read_bytes())
+    table.write_bytes(bz2.compress(raw[:-2] + (b"8\n" if raw.endswith(b"7\n") else b"7\n")))
+    assert "was changed after" in refused(capsys, "verify", "--run", packed)
+
+
+def test_an_older_checkpoint_is_not_taken_in_silence(copied, capsys):
+    newest = max((copied / "checkpoints").iterdir()) / "state.npz"
+    newest.write_bytes(newest.read_bytes()[:-100])
+    for command in (["export", copied], ["explain", copied]):
+        assert "a newer checkpoint cannot be used" in told(capsys, *command)
+
+
+@pytest.mark.parametrize(
+    ("then", "odd"),
+    [
+        ({"code": "other"}, ["code"]),
+        ({"numpy": "1.0", "jaxlib": "0.1"}, ["jaxlib", "numpy"]),
+        ({"device": "64 CPU cores"}, []),
+        ({"device": "NVIDIA H200"}, ["device"]),
+        ({}, []),
+    ],
+)
+def test_what_makes_a_resumed_run_differ(then, odd):
+    """Edited code counts, and the libraries; the number of cores does not; what is not known neither."""
+    now = provenance() | {"device": "2 CPU cores"}
+    found = differences({"jax": now["jax"]} | then, now)
+    assert [line.split()[0] for line in found] == odd
+
+
+def test_the_digest_of_the_code_follows_every_file(tmp_path, monkeypatch):
+    home = tmp_path / "primax"
+    shutil.copytree(Path(primax.__file__).parent, home)
+    monkeypatch.setattr(primax, "__file__", str(home / "__init__.py"))
+    before = code.__wrapped__()
+    (home / "report" / "page.py").write_text("# no number depends on this")
+    assert code.__wrapped__() == before
+    with (home / "rewards" / "prime" / "gate.py").open("a") as file:
+        file.write("# edited\n")
+    assert code.__wrapped__() != before

@@ -44,6 +44,8 @@ class Explained:
     step: int
     """Where the run stood when its state was kept."""
     spec: Spec
+    damaged: tuple[str, ...]
+    """What is wrong with newer checkpoints, which were passed over."""
     table: Table
     """Place and action, `count`, every part of the reward, and `scaled`, before the clip."""
 
@@ -71,7 +73,7 @@ def _of_run(folder: Path, seed: int) -> Explained:
     state = jax.tree.map(lambda x: x[row], whole)
     obs, is_met = _newest_observations(prime.spec, state.ring, clock, config.recent)
     table = _table(prime, state.reward.window, obs, is_met)
-    return Explained(config, seed, clock, prime.spec, table)
+    return Explained(config, seed, clock, prime.spec, run.checkpoint.damaged, table)
 
 
 def _of_export(path: Path, seed: int) -> Explained:
@@ -86,7 +88,7 @@ def _of_export(path: Path, seed: int) -> Explained:
     window = exported.tree("reward.window", like, seed)
     obs = jnp.zeros((prime.spec.num_keys, *prime.spec.planes), jnp.uint8)
     table = _table(prime, window, obs, np.ones(prime.spec.num_keys, bool))
-    return Explained(exported.config, seed, exported.about["reward_step"], prime.spec, table)
+    return Explained(exported.config, seed, exported.about["reward_step"], prime.spec, (), table)
 
 
 def _built(config: Config) -> tuple[World, Prime]:

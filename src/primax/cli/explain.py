@@ -66,6 +66,8 @@ def run(args: argparse.Namespace) -> None:
     seed = args.seed if args.seed is not None else explain.first_seed(args.path)
     found = explain.explain(args.path, seed)
     console = plain_console()
+    for reason in found.damaged:
+        console.print(f"a newer checkpoint cannot be used: {reason}", soft_wrap=True)
     began = found.step - found.config.window
     console.print(f"seed {seed}, the window frozen at step {began:,} (newest kept)")
     console.print(_shown(found, explain.choose(found.table, at, args.top), console.width))

@@ -1,6 +1,7 @@
 """Writes a run's networks and frozen reward to one small file, for `primax.export.load`."""
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 from primax.cli.common import plain_console
@@ -25,13 +26,15 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     check_choice("--which", args.which, WHICH)
-    content = export(args.dir, args.which, _seeds(args.seeds) if args.seeds is not None else None)
+    console = plain_console()
+    seeds = _seeds(args.seeds) if args.seeds is not None else None
+    content = export(args.dir, args.which, seeds, partial(console.print, soft_wrap=True))
     out = args.out or args.dir / f"export_{args.which}.npz"
     try:
         disk.write_whole(out, content)
     except OSError as error:
         raise InputError(f"cannot write {out}: {error.strerror}; choose another --out") from error
-    plain_console().print(f"{out}: {len(content) / 1e6:.2f} MB")
+    console.print(f"{out}: {len(content) / 1e6:.2f} MB")
 
 
 def _seeds(text: str) -> tuple[int, ...]:

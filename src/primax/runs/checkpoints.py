@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,8 @@ class Checkpoint:
     clock: int
     state: Path
     about: dict[str, Any]
+    damaged: tuple[str, ...] = ()
+    """What is wrong with newer ones, which were passed over."""
 
 
 def save(
@@ -92,7 +94,7 @@ def newest(folder: Path) -> Checkpoint:
     damaged = []
     for place in _places(folder):
         try:
-            return _verified(place)
+            return replace(_verified(place), damaged=tuple(damaged))
         except DamagedError as error:
             damaged.append(str(error))
     if disk.is_packed(folder):

@@ -7,6 +7,7 @@ lead with the seed: `critics.*` are the control heads, `reward.*` what the rewar
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,8 +70,16 @@ class Exported:
         return jax.tree_util.tree_map_with_path(fill, like)
 
 
-def export(folder: str | Path, which: str = "last", seeds: tuple[int, ...] | None = None) -> bytes:
-    """The file's content, from a run's newest checkpoint; the run may be going on meanwhile."""
+def export(
+    folder: str | Path,
+    which: str = "last",
+    seeds: tuple[int, ...] | None = None,
+    say: Callable[[str], None] = lambda line: None,
+) -> bytes:
+    """The file's content, from a run's newest checkpoint; the run may be going on meanwhile.
+
+    `say` is told of newer checkpoints that cannot be used.
+    """
     check_choice("which", which, WHICH)
     folder = Path(folder)
     run = open_run(folder)
@@ -81,6 +90,8 @@ def export(folder: str | Path, which: str = "last", seeds: tuple[int, ...] | Non
             raise InputError(f"seed {seed} is not among the run's: {_listed(all_seeds)}")
     rows = [all_seeds.index(seed) for seed in seeds]
     checkpoint = run.checkpoint
+    for reason in checkpoint.damaged:
+        say(f"a newer checkpoint cannot be used ({reason}): this is step {checkpoint.clock:,}")
     try:
         arrays, peak = _collect(checkpoint.state, which, rows)
     except npz.NpzError as error:

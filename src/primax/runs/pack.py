@@ -14,9 +14,10 @@ import numpy as np
 
 from primax.errors import InputError
 from primax.runs import npz, records
+from primax.runs.config_json import to_bytes
 from primax.runs.measures import score_measures
 from primax.runs.read import Run, open_run
-from primax.runs.tables import read_whole
+from primax.runs.tables import digest_of, read_whole
 
 DIGITS = 5
 """Of means in windows.csv, which are most of a run's bytes; all of episodes.csv is kept."""
@@ -24,6 +25,8 @@ EXACT = "_max"
 """Columns that end so are held against bounds, which they reach: no digit of them may go."""
 KEPT = ("visits", "step", "seed")
 """Arrays of maps.npz that are no parts of a reward."""
+TEXTS = ("episodes.csv", "windows.csv", "replays.jsonl")
+"""Files that are compressed."""
 Files = dict[str, bytes]
 
 
@@ -38,18 +41,27 @@ def packed(folder: Path) -> Files:
         kept, episodes = _kept(run), read_whole(path)
     with _reading(folder / "windows.csv") as path:
         windows = rounded(read_whole(path)) if run.windows else b""
-    with _reading(folder / "maps.npz") as path:
-        maps = _few_maps(path, list(records.recorded(run.config)))
+    with _reading(folder / "maps.npz"):
+        maps = _few_maps(run.maps(), list(records.recorded(run.config)))
     with _reading(folder / "replays.jsonl") as path:
-        replays = _few(read_whole(path), kept)
-    return {
+        replays = _few(read_whole(path, run.digest("replays.jsonl")), kept)
+    files = {
         "config.json": (folder / "config.json").read_bytes(),
-        "manifest.json": (folder / "manifest.json").read_bytes(),
-        "episodes.csv.bz2": bz2.compress(episodes),
-        "windows.csv.bz2": bz2.compress(windows),
+        "episodes.csv": episodes,
+        "windows.csv": windows,
         "maps.npz": maps,
-        "replays.jsonl.bz2": bz2.compress(replays),
+        "replays.jsonl": replays,
     }
+    made = {"config.json": files["config.json"], "manifest.json": _manifest(run, files)}
+    made |= {f"{name}.bz2": bz2.compress(files[name]) for name in TEXTS}
+    return made | {"maps.npz": maps}
+
+
+def _manifest(run: Run, files: Files) -> bytes:
+    """The run's own; where it has digests of the run's files, those of the packed ones instead."""
+    if "files" not in run.manifest:
+        return (run.path / "manifest.json").read_bytes()
+    return to_bytes(run.manifest | {"files": {n: digest_of(raw) for n, raw in files.items()}})
 
 
 @contextmanager
@@ -93,9 +105,8 @@ def _short(cell: str) -> str:
     return f"{float(cell):.{DIGITS}g}" if "." in cell or "e" in cell else cell
 
 
-def _few_maps(path: Path, ends: list[int]) -> bytes:
+def _few_maps(maps: dict[str, np.ndarray], ends: list[int]) -> bytes:
     """Of the windows with a recorded episode, and the last: visits since the one before, parts then."""
-    maps = dict(npz.read(path))
     steps = maps["step"]
     at = np.flatnonzero(np.isin(steps, [*ends, steps[-1]]))
     begins = np.concatenate([[0], at[:-1] + 1])

@@ -19,10 +19,10 @@ from primax.errors import InputError, RunError, StoppedError
 from primax.runs import checkpoints, disk, records, trees
 from primax.runs.config_json import create, to_bytes, unsaid
 from primax.runs.loop import OnWindow, Say, compiled, loop
-from primax.runs.provenance import SAME_RUN, provenance
+from primax.runs.provenance import differences, provenance
 from primax.runs.read import is_finished, open_run, read_manifest
 from primax.runs.stops import disk_errors, interrupts, locked
-from primax.runs.tables import Table, csv_rows, read_table
+from primax.runs.tables import Table, csv_rows, digest_of
 
 IsAsked = Callable[[], bool]
 SAVE_EVERY_S = 120.0
@@ -78,7 +78,7 @@ def proceed(
     """
     folder = job.folder
     if is_finished(read_manifest(folder)):
-        episodes = read_table(folder / "episodes.csv")
+        episodes = open_run(folder).as_written("episodes")
         listener.say(f"{folder} is finished")  # and may be read-only: it is not even locked
         return episodes
     with locked(folder):
@@ -88,7 +88,7 @@ def proceed(
             with disk_errors(folder):
                 start = _recover(job, manifest, listener.say, allow)
                 _work(job, listener, every_s, start, manifest)
-        return read_table(folder / "episodes.csv")
+        return open_run(folder).as_written("episodes")
 
 
 def _check_said(folder: Path) -> None:
@@ -135,12 +135,7 @@ def _config_hash(folder: Path) -> str:
 
 def _same_machine(then: dict[str, Any], anyway: bool) -> None:
     """Refuses to go on where bits would differ from an uninterrupted run, unless told to."""
-    now = provenance()
-    odd = [
-        f"{name} was {then.get(name)!r}, is {now[name]!r}"
-        for name in SAME_RUN
-        if then.get(name) != now[name]
-    ]
+    odd = differences(then, provenance())
     if odd and not anyway:
         raise InputError(
             f"this run was made elsewhere: {'; '.join(odd)}; --anyway goes on all the same"
@@ -177,7 +172,10 @@ def _work(
             raise RunError(f"{error}; {kept}") from error
         part |= _times(program, began)
     disk.keep_only(job.folder, disk.FINAL)
-    disk.write_whole(job.folder / "manifest.json", to_bytes(manifest | {"finished": _now()}))
+    there = [name for name in ("config.json", *disk.FINAL) if (job.folder / name).exists()]
+    files = {name: digest_of((job.folder / name).read_bytes()) for name in there}
+    whole = manifest | {"files": files, "finished": _now()}
+    disk.write_whole(job.folder / "manifest.json", to_bytes(whole))
 
 
 def _times(program: Program, began: float) -> dict[str, float]:

@@ -72,6 +72,11 @@ class Run:
         """Environment steps a seed took; None while the run goes on."""
         return self.manifest["steps"] if self.is_finished else None
 
+    def digest(self, name: str) -> str | None:
+        """Of one of the run's files, uncompressed, as it was when the run had finished."""
+        files = self.manifest.get("files") if self.is_finished else None
+        return str(files[name]) if isinstance(files, dict) and name in files else None
+
     @property
     def parts(self) -> list[dict[str, Any]]:
         """What is known of each part the run was made in."""
@@ -130,12 +135,12 @@ class Run:
 
     def _rows(self, name: str, every: int, warmup: int = 0) -> Table:
         path = self.path / name
-        table = read_table(path, is_growing=not self.is_finished)
+        table = read_table(path, not self.is_finished, self.digest(name))
         return by_seed(table, self.seeds, stored(path), every, self.steps, warmup)
 
     def as_written(self, name: str) -> Table:
         """`episodes` or `windows` in the order of the file: window by window, then by seed."""
-        getattr(self, name)  # refuses what is not whole
+        getattr(self, name)  # refuses what is not whole, or was changed
         return read_table(self.path / f"{name}.csv")
 
     def grid(self, table: str, column: str) -> Floats | None:
@@ -149,7 +154,11 @@ class Run:
         if not packed.exists() and not raw.exists():
             raise InputError("no maps.npz")
         try:
-            return dict(npz.read(packed if packed.exists() else records.packed_maps(raw)))
+            if packed.exists():
+                return dict(npz.read(read_whole(packed, self.digest("maps.npz"))))
+            return dict(npz.read(records.packed_maps(raw)))
+        except InputError:
+            raise
         except (OSError, npz.NpzError, IndexError, ValueError) as error:
             raise InputError(f"{self.path} has no maps that can be read: {error}") from error
 
@@ -157,7 +166,7 @@ class Run:
         """The recorded episodes, whole lines only."""
         if not any((self.path / f"replays.jsonl{end}").exists() for end in UNPACK):
             raise InputError("no replays.jsonl")
-        raw = read_whole(self.path / "replays.jsonl")
+        raw = read_whole(self.path / "replays.jsonl", self.digest("replays.jsonl"))
         lines = raw[: raw.rfind(b"\n") + 1].decode("utf-8").splitlines()
         if not lines:
             raise InputError("replays.jsonl has no episode yet")
@@ -196,7 +205,9 @@ def open_run(path: Path) -> Run:
         manifest, damage = {}, str(error)
     if is_finished(manifest) and not (type(manifest.get("steps")) is int and manifest["steps"] > 0):
         raise InputError(f"{path / 'manifest.json'} does not say how many steps the run took")
-    return Run(path, content, manifest, damage)
+    run = Run(path, content, manifest, damage)
+    read_whole(path / "config.json", run.digest("config.json"))
+    return run
 
 
 def find_run(path: Path) -> Run | Unusable:

@@ -3,6 +3,7 @@
 import bz2
 import csv
 import gzip
+import hashlib
 import io
 import zlib
 from collections.abc import Sequence
@@ -43,13 +44,21 @@ def stored(path: Path) -> Path:
     return path.with_name(path.name + there[0]) if there else path
 
 
-def read_whole(path: Path) -> bytes:
-    """A file's content, compressed or not."""
+def read_whole(path: Path, digest: str | None = None) -> bytes:
+    """A file's content, compressed or not; refused where it is not the content of that digest."""
     there = stored(path)
-    return UNPACK[there.name.removeprefix(path.name)](there.read_bytes())
+    raw = UNPACK[there.name.removeprefix(path.name)](there.read_bytes())
+    if digest is not None and digest_of(raw) != digest:
+        raise InputError(f"{there} was changed after the run had finished: restore it from a copy")
+    return raw
 
 
-def read_table(path: Path, is_growing: bool = False) -> Table:
+def digest_of(content: bytes) -> str:
+    """What a finished run's manifest keeps of each of its files, uncompressed."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def read_table(path: Path, is_growing: bool = False, digest: str | None = None) -> Table:
     """A table, compressed or not, as columns of numbers; an empty cell is not a number.
 
     Of one that is still written, a last line that is not whole is left out.
@@ -57,7 +66,7 @@ def read_table(path: Path, is_growing: bool = False) -> Table:
     there = path
     try:
         there = stored(path)
-        raw = read_whole(path)
+        raw = read_whole(path, digest)
         end = raw.rfind(b"\n") + 1
         if end < len(raw) and not is_growing:
             raise ValueError("the last row may lack digits")
