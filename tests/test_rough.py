@@ -94,6 +94,16 @@ def test_a_closed_terminal_stops_and_saves(tmp_path, monkeypatch):
     assert open_run(tmp_path / "run").checkpoint.clock > 0
 
 
+def test_a_run_goes_on_when_nobody_reads_its_output(tmp_path, monkeypatch):
+    """`primax train ... | head -1` ended the run."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    run = tmp_path / "run"
+    command = f"{sys.executable} -m primax {' '.join(TASK)} --out {run} | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=120)
+    assert done.stdout == "starting at step 0\n" and done.stderr == ""
+    assert open_run(run).is_finished
+
+
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     """A small run of PRIME that is through."""

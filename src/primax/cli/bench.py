@@ -11,7 +11,7 @@ from typing import Any
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from primax.cli.common import plain_console, prepare, run_options
+from primax.cli.common import prepare, run_options, work_console
 from primax.cli.train import announce, execute
 from primax.errors import InputError
 from primax.runs import disk
@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> None:
     config = learner.config
     if args.out:
         _open(args.out)
-    console = plain_console()
+    console = work_console()
     announce(console, config)
     result = execute(console, learner, seeds)
     world, origin = world_name(config.world), provenance()

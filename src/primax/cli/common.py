@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -64,6 +65,19 @@ def prepare(args: argparse.Namespace) -> tuple[Learner, tuple[int, ...]]:
     flags = os.environ.get("XLA_FLAGS", "").split()
     start_jax(" ".join(dict.fromkeys(flags if args.fast else [*flags, *SAME_BITS])))
     return make_learner(config), seeds
+
+
+class WorkConsole(Console):
+    """For work that goes on when nobody listens any more: a closed pipe (`| head`) mutes it."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def work_console() -> Console:
+    """As `plain_console`, for commands that train."""
+    return WorkConsole(markup=False, highlight=False)
 
 
 def plain_console() -> Console:

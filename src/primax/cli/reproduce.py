@@ -11,7 +11,7 @@ import jax
 from rich.console import Console
 
 from primax.agent.training import Progress
-from primax.cli.common import SAME_BITS, plain_console, start_jax
+from primax.cli.common import SAME_BITS, start_jax, work_console
 from primax.cli.progress import Reporter
 from primax.errors import InputError, RunError, check_range
 from primax.output.figure import matplotlib
@@ -68,7 +68,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    console = plain_console()
+    console = work_console()
     if args.jobs is not None:
         check_range("--jobs", args.jobs, 1, 1_000)
     if (args.out / "config.json").exists():

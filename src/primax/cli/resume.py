@@ -4,7 +4,7 @@ import argparse
 import os
 from pathlib import Path
 
-from primax.cli.common import SAME_BITS, plain_console, start_jax
+from primax.cli.common import SAME_BITS, start_jax, work_console
 from primax.cli.train import in_folder, save_option
 from primax.errors import InputError, check_range
 from primax.runs.proceed import reopen
@@ -26,7 +26,7 @@ def run(args: argparse.Namespace) -> None:
     check_range("--save-every", args.save_every, 0, 1e6)
     start_jax(_flags(args.dir))
     allow = frozenset(name for name in ("anyway", "restart") if getattr(args, name))
-    in_folder(plain_console(), reopen(args.dir), args.save_every, allow)
+    in_folder(work_console(), reopen(args.dir), args.save_every, allow)
 
 
 def _flags(folder: Path) -> str:

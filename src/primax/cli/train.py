@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from primax.agent.learner import Learner
-from primax.cli.common import plain_console, prepare, run_options
+from primax.cli.common import prepare, run_options, work_console
 from primax.cli.progress import Reporter
 from primax.config.schema import Config
 from primax.errors import check_range
@@ -32,7 +32,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     check_range("--save-every", args.save_every, 0, 1e6)
     learner, seeds = prepare(args)
-    console = plain_console()
+    console = work_console()
     announce(console, learner.config)
     if args.out:
         in_folder(console, begin(args.out, learner, seeds), args.save_every)
