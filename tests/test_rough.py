@@ -2,6 +2,7 @@
 
 import bz2
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -102,6 +103,24 @@ def test_a_run_goes_on_when_nobody_reads_its_output(tmp_path, monkeypatch):
     done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=120)
     assert done.stdout == "starting at step 0\n" and done.stderr == ""
     assert open_run(run).is_finished
+
+
+def test_a_long_run_is_announced_and_one_that_is_not_kept(capsys, monkeypatch):
+    """The paper's size on a CPU showed nothing for minutes, and left nothing."""
+    monkeypatch.setattr("primax.cli.train.execute", lambda *args: _stop())
+    with pytest.raises(RuntimeError):
+        main(["train", "prime", "maze"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert re.search(r"take about \d+\.\d h on two cores; --preset quick", text)
+    assert "nothing of this run is kept: --out DIR keeps it" in text
+    with pytest.raises(RuntimeError):
+        main([*TASK])
+    text = capsys.readouterr().out
+    assert "two cores" not in text and "--out DIR" in text
+
+
+def _stop() -> None:
+    raise RuntimeError("far enough")
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,8 @@ from primax.paper.evidence import Runs
 from primax.paper.experiments import CELLS, SCALES, select
 from primax.paper.pages.embed import fill
 from primax.paper.pages.write import write_all
-from primax.paper.plan import clock, told
+from primax.paper.plan import told
+from primax.paper.predict import clock
 from primax.paper.reproduce import ABSENT, Home, Task
 from primax.runs.proceed import Listener
 from primax.runs.read import BROKEN

@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+import jax
 import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -12,13 +13,18 @@ from primax.agent.learner import Learner
 from primax.cli.common import prepare, run_options, work_console
 from primax.cli.progress import Reporter
 from primax.config.schema import Config
+from primax.config.seeds import parse_seeds
 from primax.errors import check_range
+from primax.paper.predict import clock, predict_run
 from primax.runs.loop import Result, compiled, in_memory
 from primax.runs.measures import score_measures, scores_by_seed
 from primax.runs.proceed import SAVE_EVERY_S, Job, Listener, begin, proceed
 from primax.runs.tables import Table as Columns
 from primax.worlds import World
 from primax.worlds.exact import expected_score
+
+LONG_S = 1_800
+"""Seconds from which on a person should be told before they wait."""
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -34,11 +40,22 @@ def run(args: argparse.Namespace) -> None:
     learner, seeds = prepare(args)
     console = work_console()
     announce(console, learner.config)
+    warn(console, learner.config, args)
     if args.out:
         in_folder(console, begin(args.out, learner, seeds), args.save_every)
     else:
         result = execute(console, learner, seeds)
         console.print(summary(learner, result.episodes, seeds))
+
+
+def warn(console: Console, config: Config, args: argparse.Namespace) -> None:
+    """Says before it begins that a run will be long here, and that it will not be kept."""
+    seconds = predict_run(config, len(parse_seeds(args.seeds)), jax.default_backend())
+    if jax.default_backend() == "cpu" and seconds > LONG_S:
+        how = f"about {clock(seconds)} on two cores"
+        console.print(f"this will take {how}; --preset quick is made for them", soft_wrap=True)
+    if not args.out:
+        console.print("nothing of this run is kept: --out DIR keeps it", soft_wrap=True)
 
 
 def save_option(parser: argparse.ArgumentParser) -> None:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from primax.paper.predict import clock
 from primax.paper.reproduce import HALFWAY, Home, Task, in_all
 from primax.runs.read import BROKEN
 
@@ -40,11 +41,3 @@ def _row(home: Home, task: Task) -> tuple[str, str, str, str]:
     size = f"{len(task.cell.seeds(home.scale))} × {config.total_steps:,}" if config else ""
     state = f"{task.state} from {task.done:,}" if task.state == HALFWAY else task.state
     return task.cell.name, size, state, f"{task.seconds:,.0f}" if task.is_open else ""
-
-
-def clock(seconds: float) -> str:
-    """Seconds, minutes or hours, whichever reads best."""
-    minutes = round(seconds / 60)
-    if minutes < 1:
-        return f"{seconds:.0f} s"
-    return f"{minutes} min" if minutes < 120 else f"{minutes / 60:.1f} h"

@@ -1,4 +1,4 @@
-"""Seconds a cell should take, from rates that were measured."""
+"""Seconds a run should take, from rates that were measured."""
 
 from primax.config.schema import Config
 from primax.paper.experiments import Cell
@@ -28,8 +28,12 @@ STEPS = 250_000
 
 
 def predict(cell: Cell, scale: str, platform: str, done: int = 0) -> float:
-    """Seconds from a step on, compiling included."""
-    config, num_seeds = cell.config(scale), len(cell.seeds(scale))
+    """Seconds a cell takes from a step on, compiling included."""
+    return predict_run(cell.config(scale), len(cell.seeds(scale)), platform, done)
+
+
+def predict_run(config: Config, num_seeds: int, platform: str, done: int = 0) -> float:
+    """The same for any run."""
     heads, left = getattr(config.reward, "heads", 0), config.total_steps - done
     is_prime = config.method == "prime"
     if platform == "gpu":
@@ -52,3 +56,11 @@ def _work(config: Config) -> float:
     convolutions = 9 * cells * net.first_channels * (4 + net.second_channels)
     embedding = cells * net.second_channels * net.embedding
     return 5.0 * config.critics.batch * (convolutions + embedding)
+
+
+def clock(seconds: float) -> str:
+    """Seconds, minutes or hours, whichever reads best."""
+    minutes = round(seconds / 60)
+    if minutes < 1:
+        return f"{seconds:.0f} s"
+    return f"{minutes} min" if minutes < 120 else f"{minutes / 60:.1f} h"
