@@ -45,18 +45,18 @@ pages: $(READY)  ## every table, figure and page anew from results/paper
 	$(BIN)/primax reproduce --scale paper --no-run --out results/paper --into README.md --into docs/reproduction.md
 	$(BIN)/primax report results/paper --out docs/report_paper.html
 
-test: $(READY)  ## the tests
+test: $(READY)  ## the quick tests, before every commit
 	$(BIN)/python -m pytest
+
+test-all: $(READY)  ## every test, the slow ones too
+	$(BIN)/python -m pytest -m ""
 
 lint: $(READY)  ## format, lint, types
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/ty check src
 
-check: lint test  ## all that a change must pass
-
-test-all: $(READY)  ## the slow tests too
-	$(BIN)/python -m pytest -m ""
+check: lint test-all  ## all that a change must pass
 
 bench: $(READY)  ## speed of training beside PyTorch, and of the worlds beside gymnax and numpy
 	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'

@@ -101,7 +101,7 @@ class Bench:
             table[cell, action] = value
         prior = np.zeros((len(heads), CELLS, ACTIONS)) if prior is None else np.asarray(prior)
         phi = np.zeros((CELLS, 2)) if phi is None else np.asarray(phi, float)
-        state = self.prime.init(jax.random.key(0))
+        state = jax.jit(self.prime.init)(jax.random.key(0))
         state = eqx.tree_at(lambda s: s.inverse.encoder, state, trunk(phi))
         self.before = replace(
             state,
@@ -113,10 +113,13 @@ class Bench:
         self.refresh()
 
     def refresh(self):
-        """Freezes the window again, by whatever the code now does."""
-        self.state, self.said = self.prime.refresh(self.before, self.recent, jax.random.key(1))
+        """Freezes the window again, by whatever the code now does; so are the parts asked for."""
+        # Functions made anew, for jax would not trace the same one twice.
+        freeze = jax.jit(lambda state, rows, key: self.prime.refresh(state, rows, key))
+        self.ask = jax.jit(lambda state, rows: self.prime.parts(state, rows))
+        self.state, self.said = freeze(self.before, self.recent, jax.random.key(1))
 
     def parts(self, cell: int, action: int):
         """The parts at (cell, action)."""
-        found = self.prime.parts(self.state, batch([(cell, action, 0)]))
+        found = self.ask(self.state, batch([(cell, action, 0)]))
         return jax.tree.map(lambda x: x[0].item(), found)

@@ -4,6 +4,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from primax.agent import best
 from primax.agent.learner import make_learner
@@ -81,6 +82,7 @@ def test_seeds_are_judged_apart():
     assert judged.by_score.online.tolist() == [[2.0, 2.0], [9.0, 9.0]]
 
 
+@pytest.mark.slow
 def test_a_run_keeps_what_its_table_says():
     config = configure("task", "butterflies", "smoke", {"steps": "6_000"})
     result = in_memory(compile_program(make_learner(config), (0, 1, 2)))

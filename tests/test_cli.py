@@ -60,6 +60,7 @@ def test_version_and_module_run_in_a_fresh_process():
     assert re.fullmatch(r"primax \d+\.\d+\.\d+\n", done.stdout)
 
 
+@pytest.mark.slow
 def test_worlds_prints_simulated_exact_and_published(capsys):
     text = primax(capsys, "worlds", "--episodes", 200)
     assert "2.29 ± 1.21" in text and "2.2836906" in text and "0.0024539" in text
@@ -79,7 +80,7 @@ def test_watch_prints_the_end_and_writes_a_gif(capsys, tmp_path):
     assert path.read_bytes()[:6] == b"GIF89a"
 
 
-def test_train_writes_tables_anyone_can_read(capsys, tmp_path):
+def test_train_writes_tables_anyone_can_read(capsys, tmp_path, optimised):
     text = primax(capsys, "train", "task", "maze", *SMOKE, "--out", tmp_path / "run")
     assert "compiled in" in text and "peak" in text
     assert "random 0.085, sweep 1.000" in text
@@ -103,12 +104,13 @@ def test_train_writes_tables_anyone_can_read(capsys, tmp_path):
         assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "world"),
     [
         ("task", "butterflies"),
         ("none", "maze"),
-        pytest.param("random", "two_wings", marks=pytest.mark.slow),
+        ("random", "two_wings"),
     ],
 )
 def test_plain_methods_train_in_every_world(capsys, method, world):
@@ -269,6 +271,7 @@ def test_a_bad_map_leaves_no_folder_behind(capsys, tmp_path):
     assert not out.exists()
 
 
+@pytest.mark.slow
 def test_an_episode_may_outlast_a_window(capsys):
     text = primax(
         capsys, "train", "random", "maze", *SMOKE, "--set", "world.horizon=1000", "replay=3000"
@@ -276,6 +279,7 @@ def test_an_episode_may_outlast_a_window(capsys):
     assert "score …" not in text and "average" in text
 
 
+@pytest.mark.slow
 def test_names_with_brackets_are_printed_as_they_are(capsys, tmp_path):
     out = tmp_path / "x[bold]y"
     assert "x[bold]y" in primax(capsys, "train", "random", "maze", *SMOKE, "--out", out).replace(
@@ -283,6 +287,7 @@ def test_names_with_brackets_are_printed_as_they_are(capsys, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_two_wings_are_judged_on_the_sides_their_seeds_have(capsys):
     """0.52 with the left wing noisy, 0.48 with the right: two of three seeds have the left."""
     args = ["train", "random", "two_wings", "--preset", "smoke", "--seeds", "3"]

@@ -15,6 +15,9 @@ PLANES = (2, 3, 3)
 NET = NetConfig(first_channels=3, second_channels=4, embedding=5)
 
 
+update = jax.jit(critics.update, static_argnums=5)
+
+
 def numbers(**changes) -> critics.Rates:
     return critics.rates(CriticsConfig(**({"q_penalty": 0.1} | changes)))
 
@@ -57,12 +60,11 @@ def test_the_loss_by_hand_beyond_the_bound():
     net = nets.Net(net.trunk, nets.Linear(net.head.weight, jnp.array([25.0, -21.0, 0.0, 0.0, 0.0])))
     before, _, (_, _, weight, _) = minibatch(0, size=4)
     action, y = jnp.zeros(4, jnp.int32), jnp.full(4, 24.0)
-    loss, taken = critics.head_loss(net, before, action, y, weight, numbers())
+    head_loss = jax.jit(critics.head_loss)
+    loss, taken = head_loss(net, before, action, y, weight, numbers())
     assert float(loss) == pytest.approx(3.6, rel=1e-5) and taken.tolist() == [25.0] * 4
     half = jnp.array([1.0, 1.0, 0.0, 0.0])
-    assert float(critics.head_loss(net, before, action, y, half, numbers())[0]) == pytest.approx(
-        1.8
-    )
+    assert float(head_loss(net, before, action, y, half, numbers())[0]) == pytest.approx(1.8)
 
 
 @pytest.mark.parametrize("double", [True, False])
@@ -73,14 +75,15 @@ def test_the_loss_is_rlaxs_squared_error_for_every_head(double):
     state = critics.Critics(state.online, other.online, state.optimiser)
     before, after, batch = minibatch(2)
     action, reward, _, terminated = batch
-    _, metrics = critics.update(state, rates, before, after, batch, double)
+    _, metrics = update(state, rates, before, after, batch, double)
     discount = 0.9 * (1 - terminated.astype(jnp.float32))
+    says = jax.jit(lambda net, seen: net(seen))
     losses = []
     for k in range(3):
         online, target = (
             jax.tree.map(lambda x, k=k: x[k], tree) for tree in (state.online, state.target)
         )
-        q, q_online, q_target = online(before), online(after), target(after)
+        q, q_online, q_target = says(online, before), says(online, after), says(target, after)
         if double:
             error = jax.vmap(rlax.double_q_learning)(
                 q, action, reward, discount, q_target, q_online
@@ -98,10 +101,8 @@ def test_rows_of_no_weight_teach_nothing():
     poison = jnp.where(jnp.arange(8) < 4, reward, 1e6)
     weight = jnp.where(jnp.arange(8) < 4, 1.0, 0.0)
     rates = numbers()
-    with_poison, _ = critics.update(
-        state, rates, before, after, (action, poison, weight, terminated), True
-    )
-    without, _ = critics.update(
+    with_poison, _ = update(state, rates, before, after, (action, poison, weight, terminated), True)
+    without, _ = update(
         state, rates, before, after, (action, reward * weight, weight, terminated), True
     )
     for a, b in zip(jax.tree.leaves(with_poison), jax.tree.leaves(without), strict=True):
@@ -114,8 +115,8 @@ def test_heads_do_not_touch_each_other():
     many = critics.init(jax.random.key(0), 3, NET, PLANES, 5)
     alone = jax.tree.map(lambda x: x[1:2], many)
     args = minibatch(4)
-    many_after, _ = critics.update(many, rates, args[0], args[1], args[2], True)
-    alone_after, _ = critics.update(alone, rates, args[0], args[1], args[2], True)
+    many_after, _ = update(many, rates, args[0], args[1], args[2], True)
+    alone_after, _ = update(alone, rates, args[0], args[1], args[2], True)
     for a, b in zip(jax.tree.leaves(many_after), jax.tree.leaves(alone_after), strict=True):
         np.testing.assert_allclose(a[1:2], b, rtol=2e-5, atol=1e-6)
     for leaf in jax.tree.leaves(many.online):

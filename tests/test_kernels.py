@@ -42,7 +42,13 @@ def assert_close(found, wanted, **how):
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, **how), found, wanted)
 
 
-@pytest.mark.parametrize("num_planes", [4, 9], ids=["four columns a tile", "filled up"])
+@pytest.mark.parametrize(
+    "num_planes",
+    [
+        pytest.param(4, id="four columns a tile"),
+        pytest.param(9, id="filled up", marks=pytest.mark.slow),
+    ],
+)
 def test_networks_and_their_gradients(num_planes):
     """Two networks on a minibatch that fills one block and a part of another."""
     net, planes, weight = case(70, num=(2,), planes=num_planes)
@@ -64,9 +70,10 @@ def test_networks_and_their_gradients(num_planes):
 
 def test_one_observation():
     net, planes, _ = case(1)
-    assert_close(jax.jit(by_kernels)(net, planes), plain(net, planes), **EXACT)
+    assert_close(jax.jit(by_kernels)(net, planes), jax.jit(plain)(net, planes), **EXACT)
 
 
+@pytest.mark.slow
 def test_float16_is_as_fine_as_tf32():
     """Ten bits of fraction: relative errors near 2^-11, and gradients of any size survive."""
     net, planes, weight = case(16)
@@ -80,10 +87,11 @@ def test_float16_is_as_fine_as_tf32():
 
         return jax.grad(loss, has_aux=True)(net)
 
-    exact = jax.tree.leaves(jax.grad(lambda net: jnp.sum(plain(net, planes) * weight))(net))
+    slope = jax.jit(jax.grad(lambda net: jnp.sum(plain(net, planes) * weight)))
+    exact, wanted = jax.tree.leaves(slope(net)), jax.jit(plain)(net, planes)
     for size in (1e-12, 1.0, 1e6):
         grads, out = both(net, size)
-        assert 1e-6 < far(out, plain(net, planes)) < 1e-3
+        assert 1e-6 < far(out, wanted) < 1e-3
         apart = [far(a / size, b) for a, b in zip(jax.tree.leaves(grads), exact, strict=True)]
         assert max(apart) < 2e-2, "a rounding that flips a ReLU moves what lies before it"
         assert apart[4] < 1e-3

@@ -114,7 +114,7 @@ def smoke(**settings) -> Config:
     return configure("task", "butterflies", "smoke", {k: str(v) for k, v in settings.items()})
 
 
-def test_same_seed_twice_is_the_same_bits_and_seeds_differ():
+def test_same_seed_twice_is_the_same_bits_and_seeds_differ(optimised):
     config = smoke()
     first, second = (run(config, (0, 1, 2)) for _ in range(2))
     for a, b in zip(jax.tree.leaves(first.state), jax.tree.leaves(second.state), strict=True):
@@ -133,6 +133,7 @@ def _data(leaf):
     return jax.random.key_data(leaf) if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf
 
 
+@pytest.mark.slow
 def test_a_seeds_stream_does_not_depend_on_the_seeds_beside_it():
     """Everything drawn is the same. What is learnt may round differently in another batch width,
     and where a gradient is nothing but rounding Adam still takes a step: hence one step's size."""
@@ -185,6 +186,7 @@ def test_random_through_the_pipeline_scores_what_the_world_says():
     assert scores.std(ddof=1) == pytest.approx(1.22, abs=0.08)
 
 
+@pytest.mark.slow
 def test_windows_need_not_hold_whole_episodes():
     config = smoke(window=60, warmup=120, steps=420, **{"critics.sync_every": 60})
     assert config.segment == 20

@@ -28,7 +28,7 @@ def test_conv3x3_is_a_convolution_and_so_is_its_gradient(rows, cols, way):
         jax.random.normal(k_weight, (2, rows, cols, 5)),
     )
     ours, theirs = (
-        jax.value_and_grad(lambda args, f=f: jnp.sum(weight * f(*args)))((layer, x))
+        jax.jit(jax.value_and_grad(lambda args, f=f: jnp.sum(weight * f(*args))))((layer, x))
         for f in (lambda layer, x: nets.conv3x3(layer, x, way), convolve)
     )
     for a, b in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
@@ -43,14 +43,21 @@ def test_trunk_is_the_papers():
     assert shapes.trunk.first.weight == (36, 16) and shapes.trunk.second.weight == (144, 32)
     assert shapes.trunk.embed.weight == (3200, 64) and shapes.head.weight == (64, 5)
     x = jax.random.bernoulli(jax.random.key(1), 0.3, (7, *planes)).astype(jnp.float32)
-    hidden = jax.nn.relu(convolve(net.trunk.first, jnp.moveaxis(x, 1, -1)))
-    hidden = jax.nn.relu(convolve(net.trunk.second, hidden)).reshape(7, -1)
-    embedding = hidden @ net.trunk.embed.weight + net.trunk.embed.bias[None]
-    np.testing.assert_allclose(net.trunk(nets.patches(x)), embedding, rtol=1e-4, atol=1e-5)
+
+    @jax.jit
+    def embed(trunk, x):
+        hidden = jax.nn.relu(convolve(trunk.first, jnp.moveaxis(x, 1, -1)))
+        hidden = jax.nn.relu(convolve(trunk.second, hidden)).reshape(7, -1)
+        return hidden @ trunk.embed.weight + trunk.embed.bias[None]
+
+    embedding, says = embed(net.trunk, x), jax.jit(lambda trunk, seen: trunk(seen))
+    np.testing.assert_allclose(says(net.trunk, nets.patches(x)), embedding, rtol=1e-4, atol=1e-5)
     relu = nets.Trunk(
         net.trunk.first, net.trunk.second, net.trunk.embed, NetConfig(activation="relu")
     )
-    np.testing.assert_allclose(relu(nets.patches(x)), jax.nn.relu(embedding), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        says(relu, nets.patches(x)), jax.nn.relu(embedding), rtol=1e-4, atol=1e-5
+    )
     assert (embedding < 0).any()
 
 
@@ -96,7 +103,7 @@ def test_bfloat16_is_close_and_keeps_float32_outside():
         net.head,
     )
     x = nets.patches(jax.random.bernoulli(jax.random.key(1), 0.3, (64, *planes)))
-    full, low = net(x), half(x)
+    full, low = (jax.jit(lambda net, x: net(x))(net, x) for net in (net, half))
     assert low.dtype == jnp.float32
     error = float(jnp.linalg.norm(low - full) / jnp.linalg.norm(full))
     assert 1e-5 < error < 1e-2

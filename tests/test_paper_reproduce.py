@@ -99,7 +99,10 @@ def kill_at(checkpoint: Path, args: list[str]) -> None:
     assert process.wait() == -signal.SIGKILL
 
 
-def test_killed_it_goes_on_to_the_same_pages_and_then_has_nothing_to_do(capsys, tmp_path):
+@pytest.mark.slow
+def test_killed_it_goes_on_to_the_same_pages_and_then_has_nothing_to_do(
+    capsys, tmp_path, optimised
+):
     """Really killed in the middle of a run, called again, called once more; beside it, left alone."""
     killed, whole = (["reproduce", "--only", "task_maze", "--out", tmp_path / n] for n in "ab")
     folder = tmp_path / "a" / "runs" / "task_maze"

@@ -117,6 +117,7 @@ def ours() -> Runs:
     return Runs.under(RESULTS / "runs")
 
 
+@pytest.mark.slow
 @published
 def test_the_published_pages_are_made_anew_to_the_same_bytes(ours, tmp_path):
     with known_references(RESULTS):
@@ -144,6 +145,7 @@ def test_no_published_run_breaks_a_promise():
     assert not any("(" in row for row in rows), "an audit could not be made"
 
 
+@pytest.mark.slow
 @published
 def test_the_published_report_is_made_anew_to_the_same_bytes(monkeypatch):
     monkeypatch.chdir(ROOT)

@@ -29,8 +29,15 @@ from prime_case import (
 
 from primax.rewards.transition import Step
 
+QUICK = [BUCKET, ("nearest16", "rank"), ("knn16", "uniform"), ("knn16", "gaussian")]
+"""One of each kind: those that other tests here compile as well."""
+KINDS = [
+    pytest.param(*kind, marks=() if kind in QUICK else pytest.mark.slow)
+    for kind in (BUCKET, *NEAREST)
+]
 
-@pytest.mark.parametrize(("moments", "weights"), [BUCKET, *NEAREST])
+
+@pytest.mark.parametrize(("moments", "weights"), KINDS)
 def test_every_part_of_the_reward_is_the_oracles(moments, weights):
     state, said, parts, _ = begun(moments, weights)
     wanted, ask = truth(moments, weights), queries()

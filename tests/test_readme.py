@@ -11,6 +11,7 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_example_runs(capsys):
     (example,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
     exec(example, {})

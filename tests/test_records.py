@@ -47,6 +47,7 @@ def test_windows_are_chosen_by_the_configuration_alone():
     assert len(records.recorded(paper)) == 10 and max(records.recorded(paper)) == paper.total_steps
 
 
+@pytest.mark.slow
 def test_recorded_episodes_are_those_of_the_tables(folder):
     """Scores, cells and actions agree with each other and with what the world would do."""
     table = read_table(folder / "episodes.csv")
@@ -73,6 +74,7 @@ def test_recorded_episodes_are_those_of_the_tables(folder):
         np.testing.assert_array_equal(np.asarray(world.moves)[cells[:-1], actions], cells[1:])
 
 
+@pytest.mark.slow
 def test_maps_are_plain_arrays(folder):
     with np.load(folder / "maps.npz") as maps:
         assert sorted(maps) == ["seed", "step", "visits"]

@@ -101,6 +101,7 @@ def assert_survives(environment, whole, folder, kills: int, seed: int, args=ARGS
     assert 0 <= recomputed <= killed * 500  # the smoke preset's window; here also the interval
 
 
+@pytest.mark.slow
 def test_five_kills_change_no_byte(environment, whole, tmp_path):
     assert_survives(environment, whole, tmp_path / "run", kills=5, seed=0)
 
@@ -123,6 +124,7 @@ def test_kills_change_no_byte_of_prime(environment, tmp_path):
     assert load(tmp_path / "run" / "export_best.npz").seeds == (0, 1)
 
 
+@pytest.mark.slow
 def test_killed_while_compiling_it_starts_again(environment, whole, tmp_path):
     folder = tmp_path / "run"
     process = subprocess.Popen(
@@ -137,6 +139,7 @@ def test_killed_while_compiling_it_starts_again(environment, whole, tmp_path):
     assert_same(folder, whole)
 
 
+@pytest.mark.slow
 def test_ctrl_c_saves_and_says_how_to_go_on(environment, whole, tmp_path):
     folder = tmp_path / "run"
     process = subprocess.Popen(
@@ -159,6 +162,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(environment, whole, tmp_path):
     assert [part["run_s"] > 0 for part in manifest["parts"]] == [True, True]
 
 
+@pytest.mark.slow
 def test_sigterm_is_ctrl_c(environment, tmp_path):
     folder = tmp_path / "run"
     process = subprocess.Popen(
@@ -174,6 +178,7 @@ def test_sigterm_is_ctrl_c(environment, tmp_path):
     assert process.wait(timeout=60) == 1 and checkpoints.load(folder)[0] is not None
 
 
+@pytest.mark.slow
 def test_resuming_a_finished_run_does_nothing(environment, whole):
     """Not even a lock is left, so that the folder may be read-only."""
     (whole / "lock").unlink(missing_ok=True)
@@ -196,6 +201,7 @@ def test_a_finished_run_that_cannot_be_read_is_not_called_finished(tmp_path):
     assert said == []
 
 
+@pytest.mark.slow
 def test_a_folder_with_only_a_configuration_starts(environment, whole, tmp_path):
     (tmp_path / "config.json").write_bytes((whole / "config.json").read_bytes())
     primax(environment, "resume", tmp_path)
@@ -203,8 +209,8 @@ def test_a_folder_with_only_a_configuration_starts(environment, whole, tmp_path)
 
 
 @pytest.fixture
-def here(monkeypatch, tmp_path_factory):
-    """In this process, with a cache of its own."""
+def here(monkeypatch, tmp_path_factory, optimised):
+    """In this process, with a cache of its own, compiled as a user's runs are."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
     monkeypatch.setenv("XLA_FLAGS", "")
 
@@ -264,6 +270,7 @@ cp -r {place}/run {out}
 """
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_really_full(environment, whole, tmp_path):
     """A small file system of its own; two checkpoints and a half fit until space is made."""
     place, out = tmp_path / "tiny", tmp_path / "out"

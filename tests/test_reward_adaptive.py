@@ -169,7 +169,7 @@ def test_surprise_falls_with_what_is_seen_again_and_its_negative_rises():
 def moss():
     options = {"skill_dim": 3, "skill_every": 2, "features": 4, "hidden": 6, "neighbours": 3}
     reward = Moss(SPEC, MossConfig(**options))
-    return reward, reward.init(KEY), jax.jit(reward.score), jax.jit(reward.learn)
+    return reward, jax.jit(reward.init)(KEY), jax.jit(reward.score), jax.jit(reward.learn)
 
 
 def test_the_clock_decides_the_sign_and_when_a_skill_is_drawn():

@@ -19,7 +19,7 @@ def ensemble(**options):
     """A reward, its first state, and its compiled functions."""
     options = {"models": 3, "features": 4, "hidden": 6, "learning_rate": 0.01} | options
     reward = Disagreement(SPEC, DisagreementConfig(**options))
-    return reward, reward.init(KEY), jax.jit(reward.learn), jax.jit(reward.score)
+    return reward, jax.jit(reward.init)(KEY), jax.jit(reward.learn), jax.jit(reward.score)
 
 
 def predictions(state, rows) -> np.ndarray:
@@ -127,7 +127,7 @@ def curious(**options):
     """A reward, its first state, and its compiled functions."""
     options = {"features": 4, "hidden": 6, "learning_rate": 0.01} | options
     reward = Icm(SPEC, IcmConfig(**options))
-    return reward, reward.init(KEY), jax.jit(reward.learn), jax.jit(reward.score)
+    return reward, jax.jit(reward.init)(KEY), jax.jit(reward.learn), jax.jit(reward.score)
 
 
 def icm_error(state, rows) -> np.ndarray:

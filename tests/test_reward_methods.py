@@ -122,13 +122,8 @@ def test_the_same_seeds_give_the_same_bits_others_do_not_and_a_checkpoint_keeps_
     assert (scores != 0).any(axis=(1, 2)).all()
 
 
-WITH_A_WORLD = [
-    pytest.param(method, world, marks=() if method == "s_adapt" else pytest.mark.slow)
-    for method, world in RUNS.items()
-]
-
-
-@pytest.mark.parametrize(("method", "world"), WITH_A_WORLD)
+@pytest.mark.slow
+@pytest.mark.parametrize(("method", "world"), RUNS.items())
 def test_the_learner_gives_the_same_bits_twice_under_every_method(method, world):
     state, said = same_bits_twice(lived(tiny(method, world, **SMALL.get(method, {}))))
     assert is_finite((state.critics, state.reward, said["window"]))

@@ -19,7 +19,7 @@ def made(**options):
     """A reward, its first state, and its compiled functions."""
     small = {"features": 8, "learning_rate": 0.01, "predictor_layers": 2, "normaliser": "rewards"}
     rnd = Rnd(SPEC, RndConfig(**small | options))
-    return rnd, rnd.init(KEY), jax.jit(rnd.learn), jax.jit(rnd.score)
+    return rnd, jax.jit(rnd.init)(KEY), jax.jit(rnd.learn), jax.jit(rnd.score)
 
 
 def error(state, obs) -> np.ndarray:
@@ -42,7 +42,7 @@ def zeroed(tree):
 def test_a_reward_by_hand():
     """The random network says 1 of everything and the predictor 3: an error of 4, deviation 0.5."""
     rnd = Rnd(SPEC, RndConfig(features=8, predictor_layers=0))
-    state = rnd.init(KEY)
+    state = jax.jit(rnd.init)(KEY)
     says = lambda net, x: eqx.tree_at(lambda n: n.embed.bias, zeroed(net), jnp.full(8, x))  # noqa: E731
     predictor = replace(state.predictor, trunk=says(state.predictor.trunk, 3.0))
     moments = replace(state.scale.moments, mean=jnp.float32(9.0), variance=jnp.float32(0.25))
@@ -60,7 +60,7 @@ def test_a_reward_by_hand():
 
 def test_a_predictor_without_layers_is_built_like_the_random_network():
     rnd = Rnd(SPEC, RndConfig(features=8, predictor_layers=0))
-    state = rnd.init(KEY)
+    state = jax.jit(rnd.init)(KEY)
     assert jax.tree.structure(state.predictor.trunk) == jax.tree.structure(state.target)
     assert (error(state, batch(0).next_obs) > 1e-3).all()
     knows = replace(state, predictor=replace(state.predictor, trunk=state.target))

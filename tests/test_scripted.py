@@ -45,8 +45,16 @@ def test_every_reading_of_butterflies(options, random, centre_stay):
     ("name", "options"),
     [
         ("butterflies", {}),
-        ("butterflies", {"catch": "after_each", "start": "random", "size": 6}),
-        ("butterflies", {"catch": "after_agent", "layout": "border", "size": 7}),
+        pytest.param(
+            "butterflies",
+            {"catch": "after_each", "start": "random", "size": 6},
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            "butterflies",
+            {"catch": "after_agent", "layout": "border", "size": 7},
+            marks=pytest.mark.slow,
+        ),
         ("maze", {"size": 6}),
         ("two_wings", {"noisy": "right"}),
     ],

@@ -1,5 +1,6 @@
 """`primax verify`: every promise holds, and each planted fault is named by the row it breaks."""
 
+import functools
 import json
 from dataclasses import replace
 
@@ -38,14 +39,15 @@ def own_cache(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def labs():
-    """The two learners, trained as they should be."""
-    return {moments: run_lab(moments) for moments in LABS}
+def lab():
+    """A learner trained as it should be, when a test first asks for it."""
+    return functools.cache(run_lab)
 
 
 @pytest.fixture
-def trained(labs, monkeypatch):
+def trained(lab, monkeypatch):
     """Commands find the learners trained; what rows compile for them is compiled anew."""
+    labs = {moments: lab(moments) for moments in LABS}
     monkeypatch.setattr(checks, "run_lab", lambda moments, seed: replace(labs[moments]))
     return labs
 
@@ -66,6 +68,7 @@ def verdicts(path) -> dict[str, str]:
     return {row["name"]: row["verdict"] for row in json.loads(path.read_text(encoding="utf-8"))}
 
 
+@pytest.mark.slow
 def test_every_promise_holds(capsys, tmp_path, trained):
     file, picture = tmp_path / "rows.json", tmp_path / "neutrality.png"
     status, text = verify(capsys, "--json", file, "--plot", picture)
@@ -92,6 +95,7 @@ def _other_gamma(monkeypatch):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("plant", "fails", "holds"),
     [
@@ -122,6 +126,7 @@ def _thawed_phi(self, state, batch):
     return self.freezer.parts(window, Where(batch.obs, batch.action, batch.key))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parts", "fails"),
     [
@@ -140,6 +145,7 @@ def test_a_score_that_reads_what_lives_is_named(
     assert {name for name, found in verdicts(file).items() if found == FAILS} == fails
 
 
+@pytest.mark.slow
 def test_a_discount_wrong_in_the_target_alone_is_named(capsys, monkeypatch, trained):
     right = critics.td_target
     monkeypatch.setattr(critics, "td_target", lambda r, d, *rest: right(r, 1.05 * d, *rest))
@@ -153,12 +159,12 @@ def test_a_reward_that_forgets_the_penalty_is_named(capsys, monkeypatch):
 
 
 @pytest.fixture
-def folder(labs, tmp_path):
+def folder(lab, tmp_path):
     """A run's folder of two seeds, made from what a learner really said."""
-    lab = labs["bucket"]
-    table = {name: np.concatenate([column, column]) for name, column in lab.table.items()}
+    bucket = lab("bucket")
+    table = {name: np.concatenate([column, column]) for name, column in bucket.table.items()}
     table["seed"] = np.array([0, 0, 1, 1])
-    config_json.create(tmp_path / "run", lab.config, (0, 1))
+    config_json.create(tmp_path / "run", bucket.config, (0, 1))
 
     def put(**changes: float):
         doctored = {name: np.array(column, float) for name, column in table.items()}

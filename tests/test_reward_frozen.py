@@ -30,7 +30,7 @@ SMALL = {"models": 2, "features": 4, "hidden": 6}
     ids=["rnd", "ensemble"],
 )
 def test_within_a_window_rewards_keep_their_bits_and_at_its_end_they_are_the_live_ones(reward):
-    state, rows = reward.init(KEY), batch(0)
+    state, rows = jax.jit(reward.init)(KEY), batch(0)
     score, learn, refresh = (jax.jit(f) for f in (reward.score, reward.learn, reward.refresh))
     first = np.asarray(score(state, rows))
     for i in range(5):
@@ -50,7 +50,7 @@ def test_prime_takes_a_learnt_novelty(novelty):
     """Frozen with the window, of the state asked about, and worth less once it was learnt."""
     prime = Prime(SPEC, PrimeConfig(novelty=novelty, heads=1, calibration=4))
     source = prime.freezer.novelty
-    live = source.init(KEY)
+    live = jax.jit(source.init)(KEY)
     learn = jax.jit(source.learn)
     rows = replace(batch(0), weight=jnp.ones(8).at[4:].set(0.0))
     where = Where(rows.obs, rows.action, rows.key)
