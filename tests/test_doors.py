@@ -98,6 +98,7 @@ def test_a_world_that_ends_says_so_under_gymnasium(monkeypatch):
         gymnasium.registry.pop("primax/Ends-v0")
 
 
+@pytest.mark.slow
 def test_prime_in_the_world_can_be_explained(added, capsys, tmp_path):
     run = tmp_path / "run"
     told(capsys, "train", "prime", "corridor", *SMOKE, "--out", run)
@@ -105,6 +106,7 @@ def test_prime_in_the_world_can_be_explained(added, capsys, tmp_path):
     assert "nothing fails" in told(capsys, "verify", "--run", run)
 
 
+@pytest.mark.slow
 def test_the_reward_beside_the_papers_own(added, capsys, tmp_path, monkeypatch):
     """One more line puts it into the tables that `primax reproduce` writes."""
     variant = Variant("moved", "Moved", "moved", ("tableB",))

@@ -76,6 +76,7 @@ def test_a_folder_cannot_set_the_compilers_flags(tmp_path, monkeypatch):
     assert _flags(tmp_path) == forged
 
 
+@pytest.mark.slow
 def test_a_closed_terminal_stops_and_saves(tmp_path, monkeypatch):
     """SIGHUP ended a run unsaved."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -95,6 +96,7 @@ def test_a_closed_terminal_stops_and_saves(tmp_path, monkeypatch):
     assert open_run(tmp_path / "run").checkpoint.clock > 0
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_when_nobody_reads_its_output(tmp_path, monkeypatch):
     """`primax train ... | head -1` ended the run."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -125,13 +127,12 @@ def _stop() -> None:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """A small run of PRIME that is through."""
+    """A small run that is through."""
     home = tmp_path_factory.mktemp("finished")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(home / "cache"))
         patch.setenv("XLA_FLAGS", "")
-        prime = ["train", "prime", "maze", "--preset", "smoke", "--seeds", "2", "--save-every", "0"]
-        assert main([*prime, "--out", str(home / "run")]) == 0
+        assert main([*TASK, "--save-every", "0", "--out", str(home / "run")]) == 0
     return home / "run"
 
 
@@ -157,7 +158,7 @@ def change_a_digit(path: Path) -> None:
     [
         ("episodes.csv", ["resume {run}", "stats {run}", "pack {run} --out {out}"]),
         ("windows.csv", ["verify --run {run}", "stats {run} --measure tail:loss"]),
-        ("config.json", ["resume {run}", "export {run}", "explain {run}", "verify --run {run}"]),
+        ("config.json", ["resume {run}", "export {run}", "verify --run {run}"]),
         ("replays.jsonl", ["pack {run} --out {out}"]),
     ],
 )
@@ -192,8 +193,18 @@ def test_a_packed_run_has_digests_of_its_own(finished, capsys, tmp_path):
 def test_an_older_checkpoint_is_not_taken_in_silence(copied, capsys):
     newest = max((copied / "checkpoints").iterdir()) / "state.npz"
     newest.write_bytes(newest.read_bytes()[:-100])
-    for command in (["export", copied], ["explain", copied]):
-        assert "a newer checkpoint cannot be used" in told(capsys, *command)
+    assert "a newer checkpoint cannot be used" in told(capsys, "export", copied)
+
+
+@pytest.mark.slow
+def test_nor_when_it_is_explained(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XLA_FLAGS", "")
+    run = tmp_path / "run"
+    told(capsys, "train", "prime", *TASK[2:], "--save-every", "0", "--out", run)
+    newest = max((run / "checkpoints").iterdir()) / "state.npz"
+    newest.write_bytes(newest.read_bytes()[:-100])
+    assert "a newer checkpoint cannot be used" in told(capsys, "explain", run)
 
 
 @pytest.mark.parametrize(
