@@ -8,6 +8,8 @@ import time
 
 import pytest
 
+from primax.runs.stops import AtOnce, on_ctrl_c
+
 TRAIN = ("train", "prime", "maze", "--preset", "smoke", "--seeds", "2")
 
 
@@ -68,18 +70,14 @@ def test_ctrl_c_while_compiling_answers_at_once_and_says_how_to_go_on(tmp_path, 
     assert os.listdir(tmp_path / "run")  # and nothing is lost
 
 
-def test_in_python_ctrl_c_is_the_callers(tmp_path):
-    """A library does not end the process: an exception reaches whoever called."""
-    script = """
-import os, signal, threading
-import primax
-threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-try:
-    for seeds in range(1, 50):
-        primax.configure("task", "maze"), primax.make_world("maze")
-        threading.Event().wait(0.1)
-except KeyboardInterrupt:
-    print("mine")
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.stdout == "mine\n", done.stderr
+def test_in_python_ctrl_c_is_the_callers():
+    """A library does not end the process: it leaves the signal as it finds it."""
+    before = signal.getsignal(signal.SIGINT)
+    with on_ctrl_c("stopped"):
+        assert signal.getsignal(signal.SIGINT) is before
+    with on_ctrl_c("stopped", is_first=True):
+        assert isinstance(signal.getsignal(signal.SIGINT), AtOnce)
+        with on_ctrl_c("stopped; primax resume DIR goes on"):
+            assert signal.getsignal(signal.SIGINT).line.endswith("goes on")
+        assert signal.getsignal(signal.SIGINT).line == "stopped"
+    assert signal.getsignal(signal.SIGINT) is before

@@ -160,7 +160,7 @@ class Run:
         except InputError:
             raise
         except (OSError, npz.NpzError, IndexError, ValueError) as error:
-            raise InputError(f"{self.path} has no maps that can be read: {error}") from error
+            raise InputError(f"maps.npz of {self.path} cannot be read: {error}") from error
 
     def replays(self) -> list[dict[str, Any]]:
         """The recorded episodes, whole lines only."""
