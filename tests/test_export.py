@@ -194,7 +194,7 @@ def test_the_command(folder, capsys, tmp_path):
     for args, says in (
         (["--which", "bst"], "did you mean best?"),
         (["--seeds", "0,2"], "seed 0 is not among the run's"),
-        (["--seeds", "4"], "write 4-4 for seed 4, 0-3 for the first 4"),
+        (["--seeds", "4"], "is ambiguous: write 4-4 for seed 4 alone, or 0-3 for the first 4"),
         (["--seeds", "0"], "write 0-0 for seed 0"),
         (["--seeds", ""], "--seeds takes a number"),
         (["--out", "/proc/none/a"], "cannot write /proc/none/a"),

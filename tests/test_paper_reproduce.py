@@ -58,7 +58,7 @@ def test_the_plan_lists_every_cell_with_its_seconds(capsys, tmp_path):
 
 def test_the_plan_says_what_a_scale_goes_without(capsys, tmp_path):
     text = primax(capsys, "reproduce", "--plan", "--scale", "quick", "--out", tmp_path)
-    assert "not part of this scale: 24 runs" in text and "moss_maze" not in text
+    assert "24 more runs are not part of this scale" in text and "moss_maze" not in text
     text = primax(
         capsys, "reproduce", "--plan", "--scale", "quick", "--only=moss", "--out", tmp_path
     )
@@ -402,7 +402,7 @@ def test_stats_of_folders_refuses_in_one_line(capsys, tmp_path):
     assert "called first" in refused(capsys, "stats", first, first)
     flying = write_run(tmp_path / "flying", CELLS["task_butterflies"], np.zeros((3, 40)))
     said = refused(capsys, "stats", first, flying)
-    assert "runs of different worlds (maze, butterflies): compare within one" in said
+    assert "in different worlds (maze, butterflies): compare runs in one world" in said
     longer = write_run(tmp_path / "longer", CELL, np.zeros((3, 60)))
     assert "not the same in all runs: steps\n" in primax(capsys, "stats", first, longer)
     assert "not run" in refused(capsys, "stats", tmp_path)

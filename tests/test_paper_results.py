@@ -280,7 +280,7 @@ def test_a_run_is_not_packed_into_a_run(home, capsys):
     made, runs = home.parent / "made", home / "runs"
     for out in (runs / "prime_maze", runs / "prime_maze" / "deep" / "in"):
         assert main(["pack", str(made / "task_maze"), "--out", str(out)]) == 2
-        assert "is in the folder of a run" in capsys.readouterr().err
+        assert "is inside the folder of a run" in capsys.readouterr().err
     assert not (runs / "prime_maze" / "task_maze").exists()
 
 
@@ -291,7 +291,7 @@ def test_packing_overwrites_nothing_and_names_what_it_leaves_out(home, tmp_path,
     out, made = tmp_path / "out", tmp_path / "made"
     shutil.copytree(home.parent / "made" / "task_maze", made / "task_maze")
     command = ["pack", str(made), "--out", str(out)]
-    for said in ("written", "the same"):
+    for said in ("written", "already there"):
         assert main(command) == 0 and said in capsys.readouterr().out
     manifest = made / "task_maze" / "manifest.json"
     about = json.loads(manifest.read_text())

@@ -16,13 +16,22 @@ from primax.worlds.scripted import POLICIES, make_policy
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("world", help=", ".join(WORLDS))
-    parser.add_argument("--policy", default="chase", help=", ".join(POLICIES))
-    parser.add_argument("--seed", type=int, default=0, help="which episode")
-    parser.add_argument("--gif", type=Path, metavar="FILE", help="write a GIF instead of playing")
-    parser.add_argument("--fps", type=int, default=8, help="steps a second")
-    parser.add_argument("--cell", type=int, default=32, help="pixels a cell in the GIF")
     parser.add_argument(
-        "--set", nargs="+", default=[], metavar="OPTION=VALUE", help="options of the world"
+        "--policy", default="chase", help=f"{', '.join(POLICIES)} (default: %(default)s)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="which episode (default: %(default)s)")
+    parser.add_argument("--gif", type=Path, metavar="FILE", help="write a GIF instead of playing")
+    parser.add_argument(
+        "--fps", type=int, default=8, help="steps per second (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--cell",
+        type=int,
+        default=32,
+        help="width of a cell in the GIF, in pixels (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--set", nargs="+", default=[], metavar="OPTION=VALUE", help="change options of the world"
     )
 
 
