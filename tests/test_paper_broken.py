@@ -97,9 +97,9 @@ DAMAGE = {
     ),
     "gzip cut short": (packed(False, 60), "is not the table a run writes"),
     "gzip spoilt": (text("windows.csv", b"\0\xff"), "is not numbers"),
-    "plain and gzipped": (packed(True), "episodes.csv.gz too: remove one"),
+    "plain and gzipped": (packed(True), "is also there as episodes.csv.gz: remove one"),
     "an empty table": (text("episodes.csv", b""), "is not numbers"),
-    "a seed gone": (without_a_seed, "do not tell of the same seeds: 1"),
+    "a seed gone": (without_a_seed, "have different seeds: only one of them has seed 1"),
     "a column gone": (renamed, "has no column score"),
     "a table gone": (lambda f: (f / "windows.csv").unlink(), "No such file"),
     "a folder for a table": (
@@ -166,7 +166,7 @@ def test_settings_an_old_run_does_not_give_are_named_and_it_does_not_go_on(tmp_p
     (row,) = (row for row in states(Runs.under(tmp_path)).rows if row[0] == "task_maze")
     assert row[3] == "net.kernels"
     told("manifest.json", lambda c: c.pop("finished"))(folder)
-    with pytest.raises(InputError, match=r"does not say net\.kernels"):
+    with pytest.raises(InputError, match=r"has no value for net\.kernels"):
         reproduce.proceed(reopen(folder))
 
 

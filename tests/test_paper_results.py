@@ -232,7 +232,7 @@ def test_a_packed_run_has_a_report_an_audit_and_statistics(home, capsys, monkeyp
     for command in ("explain", "export"):
         assert main([command, folder]) == 2
         said = capsys.readouterr().err
-        assert "is a packed run, which carries no networks: give the folder" in said
+        assert "is a packed run, which has no networks: give the folder" in said
     assert main(["resume", folder]) == 0
     assert "is finished" in capsys.readouterr().out.replace("\n", "")  # wherever the path is cut
 
@@ -247,7 +247,7 @@ def test_a_packed_run_is_never_run_again(home, tmp_path, capsys):
     (folder / "manifest.json").unlink()
     for more in ([], ["--restart"]):
         assert main(["resume", str(folder), *more]) == 2
-        assert "is a packed run: it can be read, and not resumed" in capsys.readouterr().err
+        assert "is a packed run: it can be read, but not resumed" in capsys.readouterr().err
     assert {path.name for path in folder.iterdir()} - {"lock"} == {
         path.name
         for path in (home / "runs" / "task_maze").iterdir()
@@ -321,7 +321,7 @@ def test_packing_overwrites_nothing_and_names_what_it_leaves_out(home, tmp_path,
     assert main(command) == 1 and "cannot be packed: maps.npz" in capsys.readouterr().out
     config = made / "task_maze" / "config.json"
     config.write_text(config.read_text().replace('"seeds": [', '"seeds": [7, '))
-    assert main(command) == 1 and "not tell of the same seeds" in told()
+    assert main(command) == 1 and "and config.json have different seeds" in told()
     (out / "nothing").mkdir()
     assert main(["pack", str(out / "nothing"), "--out", str(out)]) == 2
     assert main(["pack", str(made / "task_maze"), "--out", str(made)]) == 2

@@ -309,7 +309,7 @@ def test_settings_an_old_run_does_not_give_are_named(tmp_path):
 def test_plain_and_compressed_tables_that_may_differ_are_refused(tmp_path):
     folder = full_run(tmp_path)
     (folder / "episodes.csv.gz").write_bytes(b"")
-    assert "is there as episodes.csv.gz too: remove one of them" in make([folder])
+    assert "is also there as episodes.csv.gz: remove one of them" in make([folder])
 
 
 def test_settings_say_who_has_which_value(tmp_path):

@@ -21,7 +21,9 @@ def create(folder: Path, config: Config, seeds: Seeds) -> None:
         if (folder / "config.json").exists():
             raise InputError(f"{folder} holds a run: primax resume {folder} goes on with it")
         if any(folder.iterdir()):
-            raise InputError(f"{folder} is not empty: choose another folder, or remove it")
+            raise InputError(
+                f"{folder} is not empty and holds no run: choose another folder, or remove it"
+            )
         disk.write_whole(folder / "config.json", to_bytes(as_json(config, seeds)))
     except OSError as error:
         raise InputError(f"cannot write {folder}: {error.strerror}") from error
