@@ -103,7 +103,7 @@ def caveat(runs: Runs) -> tuple[str, ...]:
         papers = sum(cell.variant.is_papers for cell in gone)
         own = f"({papers} of the paper's own {sum(c.variant.is_papers for c in CELLS.values())})"
         caveats.append(
-            f"{len(gone)} of {len(CELLS)} cells {own} are not there yet: no verdict counts them."
+            f"{len(gone)} of {len(CELLS)} cells {own} have no finished run yet. They are left out of every verdict."
         )
     if other := [c.name for c in CELLS.values() if runs.changes(c)]:
         not_papers = f"{len(other)} of these runs are not at the paper's settings"
@@ -113,11 +113,12 @@ def caveat(runs: Runs) -> tuple[str, ...]:
         )
     if mixed := runs.mixed():
         caveats.append(
-            "Runs of one world differ in that world or in length, and do not compare: "
+            "These runs differ in world settings or length from the first run in the same world, so "
+            "they cannot be compared with it: "
             f"{', '.join(mixed)}."
         )
     if runs.broken:
-        caveats.append(f"Not used, for their folders are broken: {', '.join(runs.broken)}.")
+        caveats.append(f"Not used, because their folders are broken: {', '.join(runs.broken)}.")
     return tuple(f"**{line}**" for line in caveats)
 
 
