@@ -223,7 +223,9 @@ def test_a_second_interrupt_does_not_wait(side_by_side, monkeypatch, capfd):
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_stops_all_at_the_end_of_their_windows(side_by_side, kind):
     def is_answered() -> bool:
-        return any(said.startswith("stopping after the current windows") for said in side_by_side.seen)
+        return any(
+            said.startswith("stopping after the current windows") for said in side_by_side.seen
+        )
 
     def proceed(job, listener):
         if job.folder.name == "task_maze":
