@@ -135,7 +135,7 @@ def test_bench_keeps_a_figure(capsys, tmp_path):
     (tmp_path / "train_broken.json").write_text("{")
     assert main(["bench", "task", "maze", *SMOKE, "--out", str(tmp_path)]) == 2
     said = capsys.readouterr()
-    assert "train_broken.json is not a figure" in said.err
+    assert "train_broken.json was not written by primax bench" in said.err
     assert not said.out, "before the run, not after it"
 
 
@@ -208,7 +208,7 @@ def test_stats_keeps_small_values_and_long_names(capsys, tmp_path, monkeypatch):
         ("pack some --outt x", "unknown argument '--outt'; did you mean --out?"),
         (
             "train task maze --preset smoke --steps 9 --set steps=8",
-            "say the same: give one of them",
+            "set the same field: give only one of them",
         ),
         ("reproduce --out . --into none.md", "--into none.md: no such file"),
         ("worlds maze more", "unknown argument 'more'; see primax worlds --help"),
@@ -227,7 +227,10 @@ def test_stats_keeps_small_values_and_long_names(capsys, tmp_path, monkeypatch):
         ("train task maze --seeds -1", "--seeds takes a number"),
         ("train task maze --seeds 2147483648,1", "--seeds must be between 0 and 2147483647"),
         ("train task maze --seeds 99999999999", "--seeds must be between 1 and 10000"),
-        ("train task maze --set method=random", "method is what the run is called for"),
+        (
+            "train task maze --set method=random",
+            "method is not a field to set: give it as the first argument",
+        ),
         ("train task maze --set critics.grad_clip=inf", "critics.grad_clip must be between"),
         ("train task maze --set critics.gamma=nan", "critics.gamma must be between"),
         ("train task maze --save-every -1", "--save-every must be between 0"),

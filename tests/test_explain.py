@@ -89,12 +89,12 @@ def test_heat_maps_are_drawn_of_any_window(folder, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--seed", "4"], "seed 4 is not among the run's: 3, 5"),
+        (["--seed", "4"], "seed 4 is not one of the run's seeds: 3, 5"),
         (["--at", "0"], "--at takes ROW,COL or ROW,COL,LEVEL"),
         (["--at", ""], "--at takes ROW,COL or ROW,COL,LEVEL"),
-        (["--at", "99,0"], "no place of this world"),
+        (["--at", "99,0"], "not a place in this world"),
         (["--top", "0"], "--top must be at least 1"),
-        (["--step", "500"], "give both"),
+        (["--step", "500"], "give --png too"),
         (["--csv", "/nowhere/x.csv"], "cannot write /nowhere/x.csv"),
         (["--png", "/nowhere/x.png"], "cannot write /nowhere/x.png"),
     ],

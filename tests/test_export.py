@@ -128,7 +128,7 @@ def test_some_seeds_and_the_best_networks(folder, last):
     np.testing.assert_array_equal(made.critics(7).head.bias, kept.astype(jnp.float32))
     oracle = exported(folder, "oracle")
     assert oracle.about["mean"] == last.best.by_score.mean.tolist()
-    with pytest.raises(InputError, match="seed 4 is not among those exported"):
+    with pytest.raises(InputError, match="seed 4 is not one of the exported seeds"):
         made.critics(4)
     with pytest.raises(InputError, match=r"nothing was exported under the name ring\.rows"):
         made.tree("ring.rows", last.ring.rows, 7)
@@ -193,8 +193,8 @@ def test_the_command(folder, capsys, tmp_path):
     assert primax.export.load(folder / "export_oracle.npz").about["which"] == "oracle"
     for args, says in (
         (["--which", "bst"], "did you mean best?"),
-        (["--seeds", "0,2"], "seed 0 is not among the run's"),
-        (["--seeds", "4"], "write 4-4 for seed 4, 0-3 for the first 4"),
+        (["--seeds", "0,2"], "seed 0 is not one of the run's seeds"),
+        (["--seeds", "4"], "is ambiguous: write 4-4 for seed 4 alone, or 0-3 for the first 4"),
         (["--seeds", "0"], "write 0-0 for seed 0"),
         (["--seeds", ""], "--seeds takes a number"),
         (["--out", "/proc/none/a"], "cannot write /proc/none/a"),
@@ -220,6 +220,6 @@ def test_before_there_is_anything_to_export_it_says_so(folder, last, tmp_path):
     never = jnp.array([0.1, -jnp.inf, -jnp.inf])
     state = eqx.tree_at(lambda x: x.best.by_coverage.mean, last, never)
     saved(tmp_path / "run", config, seeds, state)
-    with pytest.raises(InputError, match="seed 4 has no best yet"):
+    with pytest.raises(InputError, match="seed 4 has no best networks yet"):
         primax.export.export(tmp_path / "run", "best")
     assert primax.export.export(tmp_path / "run", "best", (2,))

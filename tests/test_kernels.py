@@ -147,5 +147,5 @@ def test_kernels_that_compile_are_taken_even_when_asked_in_a_trace(asked_anew, m
 @pytest.mark.skipif(ON_GPU, reason="kernels compile here")
 def test_a_device_the_kernels_fail_on_is_named(asked_anew):
     """Here a CPU: kernels do not compile for it, and that is no error."""
-    with pytest.warns(UserWarning, match="plain products"):
+    with pytest.warns(UserWarning, match="plain matrix products"):
         assert not kernels.works()

@@ -97,9 +97,9 @@ DAMAGE = {
     ),
     "gzip cut short": (packed(False, 60), "is not the table a run writes"),
     "gzip spoilt": (text("windows.csv", b"\0\xff"), "is not numbers"),
-    "plain and gzipped": (packed(True), "episodes.csv.gz too: remove one"),
+    "plain and gzipped": (packed(True), "is also there as episodes.csv.gz: remove one"),
     "an empty table": (text("episodes.csv", b""), "is not numbers"),
-    "a seed gone": (without_a_seed, "do not tell of the same seeds: 1"),
+    "a seed gone": (without_a_seed, "have different seeds: only one of them has seed 1"),
     "a column gone": (renamed, "has no column score"),
     "a table gone": (lambda f: (f / "windows.csv").unlink(), "No such file"),
     "a folder for a table": (
@@ -166,7 +166,7 @@ def test_settings_an_old_run_does_not_give_are_named_and_it_does_not_go_on(tmp_p
     (row,) = (row for row in states(Runs.under(tmp_path)).rows if row[0] == "task_maze")
     assert row[3] == "net.kernels"
     told("manifest.json", lambda c: c.pop("finished"))(folder)
-    with pytest.raises(InputError, match=r"does not say net\.kernels"):
+    with pytest.raises(InputError, match=r"has no value for net\.kernels"):
         reproduce.proceed(reopen(folder))
 
 
@@ -185,7 +185,9 @@ def test_worlds_that_differ_are_named(tmp_path):
     told("config.json", lambda c: c["world"].update(size=6))(made(tmp_path, "rnd_maze"))
     runs = Runs.under(tmp_path)
     assert runs.mixed() == ["task_maze (world.size 10)"]  # RND comes first
-    assert any("do not compare" in line and "task_maze" in line for line in caveat(runs))
+    assert any(
+        "cannot be compared with it" in line and "task_maze" in line for line in caveat(runs)
+    )
 
 
 def test_what_a_scale_goes_without_is_not_missing(tmp_path):

@@ -54,7 +54,10 @@ def test_everything_is_written_twice_to_the_same_bytes(runs, tmp_path):
     assert [name for name in one if one[name] != two[name]] == []
     assert b"not run" not in one["tables/table5.md"] + one["tables/tableB.md"]
     assert b"Random walker" in one["tables/table1.csv"] and len(said) == 8
-    assert "A random walker's chance is 0.25%" in said[-1] and said[-1].encode() in one["index.md"]
+    assert (
+        "A random walker reaches the goal in 0.25% of episodes." in said[-1]
+        and said[-1].encode() in one["index.md"]
+    )
     assert all(f"figures/{name}.svg".encode() in one["index.md"] for name in CAPTIONS)
     rows = list(csv.DictReader(one["scorecard.csv"].decode().splitlines()))
     assert len(rows) == 144 and not any(row["verdict"] == "not run" for row in rows)
@@ -70,10 +73,10 @@ def test_holes_are_named_in_every_page_and_figure(none, tmp_path):
     assert all(b"</svg>" in found[f"figures/{name}.svg"] for name in FIGURES)
     for name in ("table1", "table2", "table5", "table6", "table7", "table8", "tableA", "tableB"):
         assert b"not run" in found[f"tables/{name}.md"]
-    assert b"cannot be told yet" in found["claims.md"]
+    assert b"cannot be decided yet" in found["claims.md"]
     for page in ("index.md", "scorecard.md", "claims.md"):
         assert (
-            b"38 of 40 cells (14 of the paper's own 16) are not there yet: no verdict counts them."
+            b"38 of 40 cells (14 of the paper's own 16) have no finished run yet. They are left out of every verdict."
             in found[page]
         )
 

@@ -58,7 +58,7 @@ def test_the_plan_lists_every_cell_with_its_seconds(capsys, tmp_path):
 
 def test_the_plan_says_what_a_scale_goes_without(capsys, tmp_path):
     text = primax(capsys, "reproduce", "--plan", "--scale", "quick", "--out", tmp_path)
-    assert "not part of this scale: 24 runs" in text and "moss_maze" not in text
+    assert "24 more runs are not part of this scale" in text and "moss_maze" not in text
     text = primax(
         capsys, "reproduce", "--plan", "--scale", "quick", "--only=moss", "--out", tmp_path
     )
@@ -226,7 +226,9 @@ def test_a_second_interrupt_does_not_wait(side_by_side, monkeypatch, capfd):
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_stops_all_at_the_end_of_their_windows(side_by_side, kind):
     def is_answered() -> bool:
-        return any(said.startswith("stopping when") for said in side_by_side.seen)
+        return any(
+            said.startswith("stopping after the current windows") for said in side_by_side.seen
+        )
 
     def proceed(job, listener):
         if job.folder.name == "task_maze":
@@ -405,7 +407,7 @@ def test_stats_of_folders_refuses_in_one_line(capsys, tmp_path):
     assert "called first" in refused(capsys, "stats", first, first)
     flying = write_run(tmp_path / "flying", CELLS["task_butterflies"], np.zeros((3, 40)))
     said = refused(capsys, "stats", first, flying)
-    assert "runs of different worlds (maze, butterflies): compare within one" in said
+    assert "in different worlds (maze, butterflies): compare runs in one world" in said
     longer = write_run(tmp_path / "longer", CELL, np.zeros((3, 60)))
     assert "not the same in all runs: steps\n" in primax(capsys, "stats", first, longer)
     assert "not run" in refused(capsys, "stats", tmp_path)

@@ -184,7 +184,7 @@ def test_made_up_runs_give_their_pages_twice(home, tmp_path):
     assert text.startswith("before\n") and text.endswith("after\n")
     assert (
         "](paper/figures/figure1.svg)" in text
-        and "37 of 40 cells (13 of the paper's own 16) are not there" in text
+        and "37 of 40 cells (13 of the paper's own 16) have no finished run yet" in text
     )
     other = page.with_name("other.md")
     other.write_text(text.replace("| PRIME |", "| PRIME! |"), encoding="utf-8")
@@ -234,7 +234,7 @@ def test_a_packed_run_has_a_report_an_audit_and_statistics(home, capsys, monkeyp
     for command in ("explain", "export"):
         assert main([command, folder]) == 2
         said = capsys.readouterr().err
-        assert "is a packed run, which carries no networks: give the folder" in said
+        assert "is a packed run, which has no networks: give the folder" in said
     assert main(["resume", folder]) == 0
     assert "is finished" in capsys.readouterr().out.replace("\n", "")  # wherever the path is cut
 
@@ -249,7 +249,7 @@ def test_a_packed_run_is_never_run_again(home, tmp_path, capsys):
     (folder / "manifest.json").unlink()
     for more in ([], ["--restart"]):
         assert main(["resume", str(folder), *more]) == 2
-        assert "is a packed run: it can be read, and not resumed" in capsys.readouterr().err
+        assert "is a packed run: it can be read, but not resumed" in capsys.readouterr().err
     assert {path.name for path in folder.iterdir()} - {"lock"} == {
         path.name
         for path in (home / "runs" / "task_maze").iterdir()
@@ -282,7 +282,7 @@ def test_a_run_is_not_packed_into_a_run(home, capsys):
     made, runs = home.parent / "made", home / "runs"
     for out in (runs / "prime_maze", runs / "prime_maze" / "deep" / "in"):
         assert main(["pack", str(made / "task_maze"), "--out", str(out)]) == 2
-        assert "is in the folder of a run" in capsys.readouterr().err
+        assert "is inside the folder of a run" in capsys.readouterr().err
     assert not (runs / "prime_maze" / "task_maze").exists()
 
 
@@ -293,7 +293,7 @@ def test_packing_overwrites_nothing_and_names_what_it_leaves_out(home, tmp_path,
     out, made = tmp_path / "out", tmp_path / "made"
     shutil.copytree(home.parent / "made" / "task_maze", made / "task_maze")
     command = ["pack", str(made), "--out", str(out)]
-    for said in ("written", "the same"):
+    for said in ("written", "already there"):
         assert main(command) == 0 and said in capsys.readouterr().out
     manifest = made / "task_maze" / "manifest.json"
     about = json.loads(manifest.read_text())
@@ -323,7 +323,7 @@ def test_packing_overwrites_nothing_and_names_what_it_leaves_out(home, tmp_path,
     assert main(command) == 1 and "cannot be packed: maps.npz" in capsys.readouterr().out
     config = made / "task_maze" / "config.json"
     config.write_text(config.read_text().replace('"seeds": [', '"seeds": [7, '))
-    assert main(command) == 1 and "not tell of the same seeds" in told()
+    assert main(command) == 1 and "and config.json have different seeds" in told()
     (out / "nothing").mkdir()
     assert main(["pack", str(out / "nothing"), "--out", str(out)]) == 2
     assert main(["pack", str(made / "task_maze"), "--out", str(made)]) == 2

@@ -54,7 +54,7 @@ def test_what_is_reproduced_and_yet_apart_is_counted():
     judged = [rule.against("1", difference, (-0.25, 0.25)) for difference in near + off]
     found = [Number(str(i), "tab:x", "w", "1", *j) for i, j in enumerate(judged)]
     found.append(Number("d", "tab:x", "w", "1", "1", "—", rule.REPRODUCED))
-    told = "4 reproduced (2 of them reliably apart, by less than the margin)"
+    told = "4 reproduced (2 of them differ reliably, but by less than the margin)"
     assert card.sheet(found).above[0] == f"Of 5 numbers: {told}, 1 above."
     assert card.sheet(found[2:]).above[0] == "Of 3 numbers: 2 reproduced, 1 above."
 

@@ -299,17 +299,18 @@ def test_every_method_has_a_label_and_each_variant_its_own_line():
 def test_settings_an_old_run_does_not_give_are_named(tmp_path):
     folder = write_run(tmp_path / "task_maze", CELLS["task_maze"], np.zeros((2, 40)))
     content = json.loads((folder / "config.json").read_text())
-    assert "read as they are now" not in dict(facts.origin(open_run(folder)).facts)
+    label = "settings missing from config.json, filled in with this version's defaults"
+    assert label not in dict(facts.origin(open_run(folder)).facts)
     content["net"].pop("kernels")
     (folder / "config.json").write_text(json.dumps(content))
     named = dict(facts.origin(open_run(folder)).facts)
-    assert named["not in config.json, read as they are now"] == "net.kernels"
+    assert named[label] == "net.kernels"
 
 
 def test_plain_and_compressed_tables_that_may_differ_are_refused(tmp_path):
     folder = full_run(tmp_path)
     (folder / "episodes.csv.gz").write_bytes(b"")
-    assert "is there as episodes.csv.gz too: remove one of them" in make([folder])
+    assert "is also there as episodes.csv.gz: remove one of them" in make([folder])
 
 
 def test_settings_say_who_has_which_value(tmp_path):

@@ -338,7 +338,7 @@ def test_a_run_made_elsewhere_is_refused_unless_told(here, capsys, tmp_path, mon
     with monkeypatch.context() as patch:
         patch.setattr("primax.runs.proceed.provenance", elsewhere(provenance()))
         said = refused(capsys, 2, "resume", folder)
-        assert "jax was" in said and "is '9.9'" in said and "--anyway" in said
+        assert "jax was" in said and "is now '9.9'" in said and "--anyway" in said
         assert main(["resume", str(folder), "--anyway"]) == 0
 
 

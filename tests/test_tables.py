@@ -57,8 +57,14 @@ def test_of_a_run_that_goes_on_rows_not_every_seed_has_are_left_out():
     [
         (lambda t: t.pop("seed"), "no column seed"),
         (lambda t: t.update(step=np.array([np.nan, 30])), "a row has no step"),
-        (lambda t: t.update(table("0,30 1,30 3,30")), "not tell of the same seeds: 3"),
-        (lambda t: t.update(seed=np.array([0, 0.0])), "not tell of the same seeds: 1"),
+        (
+            lambda t: t.update(table("0,30 1,30 3,30")),
+            "have different seeds: only one of them has seed 3",
+        ),
+        (
+            lambda t: t.update(seed=np.array([0, 0.0])),
+            "have different seeds: only one of them has seed 1",
+        ),
     ],
 )
 def test_other_seeds_and_columns_that_are_gone_are_named(change, said, steps):

@@ -254,7 +254,7 @@ def test_a_damaged_folder_is_refused_in_one_line(capsys, folder, tmp_path):
     assert "windows.csv" in refused(capsys, "--run", run)
     table.write_bytes(whole)
     config.write_text(config.read_text().replace("0,\n  1", "0"))
-    assert "do not tell of the same seeds: 1" in refused(capsys, "--run", run)
+    assert "have different seeds: only one of them has seed 1" in refused(capsys, "--run", run)
     config.write_text("{")
     assert "config.json is damaged" in refused(capsys, "--run", run)
 

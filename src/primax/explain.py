@@ -82,7 +82,7 @@ def _of_export(path: Path, seed: int) -> Explained:
     _row(seed, exported.seeds)
     if _needs_sight(prime.config):
         raise InputError(
-            "this reward looks at observations, which are not exported: give the folder"
+            "this reward depends on observations, which are not exported: give the run's folder"
         )
     like = jax.eval_shape(lambda: prime.init(jax.random.key(0)).window)
     window = exported.tree("reward.window", like, seed)
@@ -94,7 +94,7 @@ def _of_export(path: Path, seed: int) -> Explained:
 def _built(config: Config) -> tuple[World, Prime]:
     world, reward = build(config)
     if not isinstance(reward, Prime):
-        raise InputError(f"explain takes PRIME's reward apart; this is a run of {config.method}")
+        raise InputError(f"explain works for PRIME's reward only; this is a run of {config.method}")
     return world, reward
 
 
@@ -105,7 +105,7 @@ def _needs_sight(config: PrimeConfig) -> bool:
 
 def _row(seed: int, seeds: tuple[int, ...]) -> int:
     if seed not in seeds:
-        raise InputError(f"seed {seed} is not among the run's: {', '.join(map(str, seeds))}")
+        raise InputError(f"seed {seed} is not one of the run's seeds: {', '.join(map(str, seeds))}")
     return seeds.index(seed)
 
 
@@ -145,7 +145,7 @@ def choose(table: Table, at: tuple[int, ...] | None, num: int) -> np.ndarray:
         names = PLACE[: len(at)]
         chosen = np.all([table[name] == value for name, value in zip(names, at, strict=True)], 0)
         if not chosen.any():
-            raise InputError(f"{','.join(map(str, at))} is no place of this world")
+            raise InputError(f"{','.join(map(str, at))} is not a place in this world")
         return np.flatnonzero(
             chosen & (table["has_data"] | (table.get("count", table["has_data"]) > 0))
         )

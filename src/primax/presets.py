@@ -74,7 +74,7 @@ def configure(
     known = flatten(config)
     changes = changes | {name: value for name, value in small.items() if name in known}
     if "method" in (settings or {}):
-        raise InputError("method is what the run is called for, not a field to set")
+        raise InputError("method is not a field to set: give it as the first argument")
     # All at once, so that fields which must fit each other can be changed together.
     given = {name: str(value) for name, value in (settings or {}).items()}
     config = override(config, changes | given)

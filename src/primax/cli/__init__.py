@@ -13,17 +13,17 @@ from primax.runs.stops import on_ctrl_c
 
 COMMANDS = {
     "train": "train a method in a world",
-    "resume": "take up a run that was stopped or killed",
-    "export": "a run's networks and frozen reward as one small file",
-    "pack": "finished runs as they are published: no checkpoints, under a megabyte each",
-    "bench": "time a training run, compile time apart",
-    "reproduce": "the paper's tables and figures, run and compared",
-    "report": "one page for runs: curves, seeds, maps, replays, audit, settings",
+    "resume": "continue a run that was stopped or killed",
+    "export": "write a run's networks and frozen reward to one small file",
+    "pack": "make small copies of finished runs, without checkpoints, to publish",
+    "bench": "time a training run, with compile time measured separately",
+    "reproduce": "run the paper's experiments; compare with its tables and figures",
+    "report": "write one page about runs: curves, maps, replays, audit, settings",
     "stats": "means, intervals and tests for a CSV of scores, or for runs",
-    "explain": "why transitions get the reward they get",
-    "verify": "what the paper promises, checked on a small learner or on a run",
-    "list": "methods, worlds, presets, and every field that can be set",
-    "worlds": "the worlds, and what scripted policies score in them",
+    "explain": "show why transitions get the reward they get",
+    "verify": "check what the paper promises, on a small learner or on a run",
+    "list": "list methods, worlds, presets, and every field that can be set",
+    "worlds": "list the worlds, and what scripted policies score in them",
     "watch": "play an episode in the terminal, or write it as a GIF",
 }
 

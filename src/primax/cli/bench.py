@@ -1,4 +1,4 @@
-"""Times a training run, compile time apart; --out keeps the figure and shows it beside the others."""
+"""Times a training run; compile time is measured separately."""
 
 import argparse
 import hashlib
@@ -25,7 +25,7 @@ COLUMNS = ("method", "world", "seeds", "steps", "run_s", "compile_s", "steps_per
 def options(parser: argparse.ArgumentParser) -> None:
     run_options(parser)
     parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="keep the figure there, and print all kept so far"
+        "--out", type=Path, metavar="DIR", help="save this timing in DIR, and print all saved there"
     )
 
 
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> None:
     path = args.out / f"{name}_{settings.hexdigest()[:8]}.json"
     disk.write_whole(path, (json.dumps(figure, indent=1) + "\n").encode())
     console.print(_table(kept(args.out)))
-    console.print(f"kept in {path}", soft_wrap=True)
+    console.print(f"saved in {path}", soft_wrap=True)
 
 
 def _open(folder: Path) -> None:
@@ -81,7 +81,7 @@ def kept(folder: Path) -> list[Figure]:
             figure = json.loads(path.read_text(encoding="utf-8"))
             figures.append({column: figure[column] for column in COLUMNS})
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{path} is not a figure of primax bench: remove it") from error
+            raise InputError(f"{path} was not written by primax bench: remove it") from error
     return figures
 
 

@@ -40,16 +40,21 @@ def run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seeds",
         default="15",
-        help="how many (15 is seeds 0 to 14), a range (0-4) or a list (3,7); 9-9 is seed 9 alone",
+        help="how many (15 is seeds 0 to 14), a range (0-4; 9-9 is seed 9 alone) or a list (3,7); "
+        "default: %(default)s",
     )
-    parser.add_argument("--steps", help="environment steps a seed takes")
-    parser.add_argument("--preset", default="paper", help="paper, quick or smoke")
-    set_option(parser, "FIELD=VALUE", "any field; see primax list; may be given again")
+    parser.add_argument("--steps", help="environment steps for each seed")
+    parser.add_argument(
+        "--preset", default="paper", help="paper, quick or smoke (default: %(default)s)"
+    )
+    set_option(
+        parser, "FIELD=VALUE", "change any field that primax list shows; may be given several times"
+    )
     parser.add_argument(
         "--fast",
         action="store_true",
         help="let the compiler pick GPU kernels by timing them: faster, "
-        "but bits then differ from one process to the next",
+        "but results then differ from one process to the next",
     )
 
 
@@ -58,7 +63,9 @@ def prepare(args: argparse.Namespace) -> tuple[Learner, tuple[int, ...]]:
     settings = parse_pairs(args.set)
     if args.steps is not None:
         if "steps" in settings:
-            raise InputError("--steps and --set steps=... say the same: give one of them")
+            raise InputError(
+                "--steps and --set steps=... set the same field: give only one of them"
+            )
         settings["steps"] = args.steps
     config = configure(args.method, args.world, args.preset, settings)
     seeds = parse_seeds(args.seeds, "--seeds")

@@ -1,7 +1,8 @@
-"""Takes PRIME's frozen reward apart: for every (cell, level, action) its count, V_epi, each noise \
-detector, the gate, and the reward before and after scale and clip.
+"""Shows what PRIME's frozen reward is made of: for every (cell, level, action) its count, V_epi, \
+each noise detector, the gate, and the reward before and after scale and clip.
 
-The level is what the count key tells apart beside the cell: on Butterflies how many are alive.
+The level is what the count key records besides the cell: on Butterflies, how many butterflies are
+alive.
 """
 
 import argparse
@@ -45,15 +46,23 @@ WIDE = 118
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", type=Path, help="a run's folder, or a file from primax export")
-    parser.add_argument("--seed", type=int, help="which seed; else the run's first")
-    parser.add_argument("--at", metavar="ROW,COL[,LEVEL]", help="all actions of one place")
+    parser.add_argument("--seed", type=int, help="which seed (default: the run's first)")
     parser.add_argument(
-        "--top", type=int, default=5, help="else so many of the highest and lowest rewards (5)"
+        "--at", metavar="ROW,COL[,LEVEL]", help="show all actions in this cell (at this level)"
     )
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="the whole table, every key")
-    parser.add_argument("--png", type=Path, metavar="FILE", help="heat maps over the grid")
     parser.add_argument(
-        "--step", type=int, help="draw the window that ended there, from the run's maps"
+        "--top",
+        type=int,
+        default=5,
+        metavar="N",
+        help="without --at: show the N highest and the N lowest rewards (default: %(default)s)",
+    )
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="write the whole table, every key")
+    parser.add_argument("--png", type=Path, metavar="FILE", help="draw heat maps over the grid")
+    parser.add_argument(
+        "--step",
+        type=int,
+        help="with --png: draw the window that ended at this step, from the run's maps",
     )
 
 
@@ -62,7 +71,7 @@ def run(args: argparse.Namespace) -> None:
     if args.top < 1:
         raise InputError(f"--top must be at least 1, got {args.top}")
     if args.step is not None and args.png is None:
-        raise InputError("--step chooses what --png FILE draws: give both")
+        raise InputError("--step chooses which window --png FILE draws: give --png too")
     seed = args.seed if args.seed is not None else explain.first_seed(args.path)
     found = explain.explain(args.path, seed)
     console = plain_console()
@@ -104,9 +113,14 @@ def _shown(found: explain.Explained, rows: np.ndarray, width: int) -> Table:
         table.add_row(
             place, str(data["level"][i]), ACTIONS[data["action"][i]], *numbers, _noisiest(data, i)
         )
-    table.caption = "left: the noise the gate leaves; seen by: its largest detector"
+    table.caption = (
+        "left: the noise that remains after the gate; "
+        "seen by: the detector that measured the most noise"
+    )
     if not is_wide:
-        table.caption = "left: the noise the gate leaves. A wider terminal, or --csv, shows more"
+        table.caption = (
+            "left: the noise that remains after the gate. A wider terminal, or --csv, shows more"
+        )
     return table
 
 
@@ -130,7 +144,7 @@ def _draw(found: explain.Explained, args: argparse.Namespace) -> None:
         )
         return
     if not args.path.is_dir():
-        raise InputError("--step draws from a run's folder: an exported file has no maps")
+        raise InputError("--step needs a run's folder: an exported file has no maps")
     step, maps = explain.recorded_maps(args.path, found.seed, args.step)
     explain.draw(maps, f"{world}: means over rows, window that ended at {step:,}", args.png)
 

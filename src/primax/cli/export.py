@@ -14,14 +14,17 @@ from primax.runs.export import WHICH, export
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("dir", type=Path, help="the run's folder")
     parser.add_argument(
-        "--seeds", help="which of the run's: a list (0,3) or a range (0-4; 9-9 is seed 9); else all"
+        "--seeds",
+        help="which of the run's seeds to export: a list (0,3) or a range (0-4; 9-9 is seed 9 alone); "
+        "default: all",
     )
     parser.add_argument(
         "--which",
         default="last",
-        help=f"{', '.join(WHICH)}: as they are, at the best coverage, at the best task score",
+        help=f"{', '.join(WHICH)}: the networks as they are now, as they were at the best coverage, "
+        "or as they were at the best task score (default: %(default)s)",
     )
-    parser.add_argument("--out", type=Path, metavar="FILE", help="else DIR/export_WHICH.npz")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="default: DIR/export_WHICH.npz")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -41,7 +44,8 @@ def _seeds(text: str) -> tuple[int, ...]:
     """The seeds named; a number alone is refused: elsewhere it says how many, here it looks like one."""
     if text.strip().isdigit():
         which = (
-            f"write {text}-{text} for seed {text}, 0-{max(int(text) - 1, 0)} for the first {text}"
+            f"write {text}-{text} for seed {text} alone, or "
+            f"0-{max(int(text) - 1, 0)} for the first {text}"
         )
-        raise InputError(f"--seeds {text} may mean a seed or how many: {which}")
+        raise InputError(f"--seeds {text} is ambiguous: {which}")
     return parse_seeds(text, "--seeds")

@@ -13,8 +13,14 @@ from primax.worlds import WORLDS
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--world", default="butterflies", help="whose fields to list")
-    parser.add_argument("--method", default="prime", help="whose defaults to show")
+    parser.add_argument(
+        "--world",
+        default="butterflies",
+        help="list the fields of this world (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--method", default="prime", help="show the defaults of this method (default: %(default)s)"
+    )
 
 
 def run(args: argparse.Namespace) -> None:

@@ -1,7 +1,7 @@
-"""Writes finished runs as they are published, a folder each: tables compressed, a few maps and \
-episodes, no checkpoints.
+"""Makes small copies of finished runs, to publish: one folder for each run, with compressed tables, \
+a few maps and episodes, and no checkpoints.
 
-Pages, reports, audits and statistics can be made of them; they cannot be resumed or explained.
+Pages, reports, audits and statistics can be made from them; they cannot be resumed or explained.
 """
 
 import argparse
@@ -14,8 +14,12 @@ from primax.runs.pack import Files, packed
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("dir", type=Path, nargs="+", help="runs' folders, or folders with runs in")
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where they go")
+    parser.add_argument(
+        "dir", type=Path, nargs="+", help="folders of runs, or folders that contain them"
+    )
+    parser.add_argument(
+        "--out", type=Path, required=True, metavar="DIR", help="where to put the copies"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -27,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
     for around in (out, *out.parents):
         if all((around / name).exists() for name in ("config.json", "manifest.json")):
             raise InputError(
-                f"{args.out} is in the folder of a run, {around}: choose another --out"
+                f"{args.out} is inside the folder of a run, {around}: choose another --out"
             )
     for folder in folders:
         name = folder.resolve().name
@@ -39,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
             left_out.append(name)
             console.print(f"left out: {error}", soft_wrap=True)
             continue
-        state = "the same" if _write(args.out / name, content) else "written"
+        state = "already there" if _write(args.out / name, content) else "written"
         size = sum(map(len, content.values())) / 1e6
         console.print(f"{args.out / name}: {size:.2f} MB, {state}", soft_wrap=True)
     return 1 if left_out else 0

@@ -1,7 +1,7 @@
-"""Writes one page for runs: headline, scorecard, curves, seeds, maps, replays, audit, settings.
+"""Writes one page about runs: headline, scorecard, curves, seeds, maps, replays, audit, settings.
 
-A folder is a run's, one with runs in it, or one that `primax reproduce` wrote. The page is a single
-file that needs no network.
+Each folder is that of a run, contains runs, or was written by `primax reproduce`. The page is a
+single file that needs no network.
 """
 
 import argparse
@@ -15,15 +15,21 @@ from primax.runs import disk
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("dir", type=Path, nargs="+", help="runs' folders, or a reproduction's")
+    parser.add_argument("dir", type=Path, nargs="+", help="folders of runs, or of a reproduction")
     parser.add_argument(
-        "--out", type=Path, default=Path("report.html"), metavar="FILE", help="(report.html)"
+        "--out",
+        type=Path,
+        default=Path("report.html"),
+        metavar="FILE",
+        help="where to write the page (default: %(default)s)",
     )
 
 
 def run(args: argparse.Namespace) -> None:
     if args.out.is_dir() or not args.out.parent.is_dir():
-        raise InputError(f"cannot write {args.out}: no such folder, or a folder itself")
+        raise InputError(
+            f"cannot write {args.out}: its folder does not exist, or it is a folder itself"
+        )
     console = plain_console()
     content = make(args.dir, partial(console.print, soft_wrap=True)).encode()
     try:

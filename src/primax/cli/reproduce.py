@@ -1,5 +1,5 @@
 """Runs what the paper's tables and figures need, then writes them, with a scorecard and the \
-paper's claims tested. What is finished is not run again; what was stopped is taken up."""
+paper's claims tested. Finished runs are not run again; stopped runs are continued."""
 
 import argparse
 import time
@@ -28,35 +28,46 @@ from primax.runs.read import BROKEN
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--scale", default="smoke", help=f"{', '.join(SCALES)} (smoke)")
+    parser.add_argument(
+        "--scale", default="smoke", help=f"{', '.join(SCALES)} (default: %(default)s)"
+    )
     parser.add_argument(
         "--only",
         action="append",
         default=[],
         metavar="NAME",
-        help="a cell, a variant, a table or a figure; may be given again",
+        help="run only this cell, variant, table or figure; can be given several times",
     )
     parser.add_argument(
-        "--out", type=Path, default=Path("reproduction"), metavar="DIR", help="where all of it goes"
+        "--out",
+        type=Path,
+        default=Path("reproduction"),
+        metavar="DIR",
+        help="where to write everything (default: %(default)s)",
     )
     parser.add_argument(
-        "--runs", type=Path, metavar="DIR", help="where the runs' folders are (OUT/runs)"
+        "--runs", type=Path, metavar="DIR", help="where the runs' folders are (default: OUT/runs)"
     )
     parser.add_argument(
         "--jobs",
         type=int,
         metavar="N",
-        help=f"runs side by side (one a core and at most {reproduce.MOST_JOBS}; on a GPU one)",
+        help="how many runs at the same time (default: one for each core, at most "
+        f"{reproduce.MOST_JOBS}; on a GPU one)",
     )
-    parser.add_argument("--plan", action="store_true", help="say what there is to do, and stop")
+    parser.add_argument("--plan", action="store_true", help="only print what there is to do")
     parser.add_argument(
-        "--names", action="store_true", help="as --plan, but only names, one a line, for xargs"
+        "--names",
+        action="store_true",
+        help="only print the names of runs still to do, one per line, for xargs",
     )
     parser.add_argument(
-        "--no-run", action="store_true", help="write from the runs that are there, and run nothing"
+        "--no-run",
+        action="store_true",
+        help="run nothing; write pages from the runs that are there",
     )
     parser.add_argument(
-        "--no-pages", action="store_true", help="make the runs, and write nothing from them"
+        "--no-pages", action="store_true", help="only make the runs; write no pages"
     )
     parser.add_argument(
         "--into",
@@ -64,7 +75,8 @@ def options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="put tables and figures into FILE where it marks a place; may be given again",
+        help="fill the marked places (<!-- results: NAME -->) of FILE with tables and figures; "
+        "can be given several times",
     )
 
 
@@ -76,7 +88,9 @@ def run(args: argparse.Namespace) -> None:
         raise InputError(f"{args.out} is the folder of a run: choose another --out")
     for page in args.into:
         if not page.is_file():
-            raise InputError(f"--into {page}: no such file; it marks where the tables go")
+            raise InputError(
+                f"--into {page}: no such file; give a page that marks places for tables and figures"
+            )
     home = reproduce.open_home(args.out, args.scale, args.runs)
     cells = select(args.only, args.scale)
     if not (args.no_pages or args.names):
@@ -92,7 +106,9 @@ def run(args: argparse.Namespace) -> None:
         if args.plan:
             print("\n".join(told(home, tasks, jobs, jax.default_backend())))
             if left_out := len(CELLS) - len(tasks) if not args.only else 0:
-                console.print(f"not part of this scale: {left_out} runs; --only NAME runs them")
+                console.print(
+                    f"{left_out} more runs are not part of this scale; --only NAME runs them"
+                )
             return
         reproduce.begin(home)
         _work(console, home, [task for task in tasks if task.is_open], jobs)
@@ -107,7 +123,7 @@ def run(args: argparse.Namespace) -> None:
             console.print(f"{there} of {len(cells)} runs are in {home.runs}", soft_wrap=True)
         console.print(f"read {args.out / 'index.md'}, {args.out / 'scorecard.md'} and claims.md")
         if args.no_run and runs.broken:
-            raise RunError(f"not used, for their folders are broken: {', '.join(runs.broken)}")
+            raise RunError(f"not used, because their folders are broken: {', '.join(runs.broken)}")
     _say_broken(tasks)
 
 
@@ -117,7 +133,7 @@ def _work(console: Console, home: Home, tasks: list[Task], jobs: int) -> None:
         console.print("nothing to run: every run that was asked for and can be made is finished")
         return
     left = clock(reproduce.in_all(tasks, jobs, jax.default_backend()))
-    console.print(f"{len(tasks)} runs, {jobs} side by side: about {left}")
+    console.print(f"{len(tasks)} runs, {jobs} at a time: about {left}")
     board = Board(console, home, tasks, jobs)
     reproduce.work_all(home, tasks, jobs, board.watch, console.print)
 
@@ -160,7 +176,7 @@ def _say_broken(tasks: list[Task]) -> None:
     broken = [task for task in tasks if task.state == BROKEN]
     if broken:
         names = ", ".join(task.cell.name for task in broken)
-        raise RunError(f"not run, for their folders cannot be used: {names} ({broken[0].why})")
+        raise RunError(f"not run, because their folders cannot be used: {names} ({broken[0].why})")
 
 
 def _say_absent(console: Console, tasks: list[Task]) -> None:

@@ -1,4 +1,5 @@
-"""Takes up a run that was stopped or killed, from its newest checkpoint, to the same bits."""
+"""Continues a run that was stopped or killed, from its newest checkpoint. Its results are the same \
+to the bit as those of an uninterrupted run."""
 
 import argparse
 import os
@@ -15,10 +16,10 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("dir", type=Path, help="the run's folder")
     save_option(parser)
     parser.add_argument(
-        "--anyway", action="store_true", help="go on although version, device or flags differ"
+        "--anyway", action="store_true", help="continue even if version, device or flags differ"
     )
     parser.add_argument(
-        "--restart", action="store_true", help="begin again where no checkpoint can be used"
+        "--restart", action="store_true", help="begin again at step 0 if no checkpoint can be used"
     )
 
 

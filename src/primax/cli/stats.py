@@ -1,7 +1,8 @@
 """Means, intervals and tests for a CSV of scores, or for runs' folders.
 
-The file is long (columns method, seed, score, and task if there are several) or wide (a column
-seed, then one a method). A folder is called by its own name, and has one score a seed.
+The CSV is long (columns method, seed, score, and task if there are several) or wide (a column seed,
+then one column for each method). Each run's folder gives one score for each seed, under the
+folder's name.
 """
 
 import argparse
@@ -30,10 +31,15 @@ NOISE = 1e-13
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", type=Path, nargs="+", help="a CSV of scores, or runs' folders")
-    parser.add_argument("--against", metavar="METHOD", help="compare this method with every other")
+    parser.add_argument("path", type=Path, nargs="+", help="one CSV of scores, or folders of runs")
     parser.add_argument(
-        "--measure", help=f"of folders: average, {PEAK} (if left out), last, tail:COLUMN, ..."
+        "--against",
+        metavar="METHOD",
+        help="compare this method with every other (default: the first)",
+    )
+    parser.add_argument(
+        "--measure",
+        help=f"which score to take from folders: average, {PEAK}, last, tail:COLUMN, ... (default: {PEAK})",
     )
 
 
@@ -63,18 +69,22 @@ def _scores(paths: list[Path], measure: str | None, console: Console) -> Mapping
     runs = [_run(path) for path in paths]
     worlds = dict.fromkeys(run.world for run in runs)
     if len(worlds) > 1:
-        raise InputError(f"runs of different worlds ({', '.join(worlds)}): compare within one")
+        raise InputError(
+            f"the runs are in different worlds ({', '.join(worlds)}): compare runs in one world"
+        )
     for path, run in zip(paths, runs, strict=True):
         sample = _sample(run, measure or PEAK)
         name = path.resolve().name
         if name in scores:
-            raise InputError(f"two folders are called {name}: give each its own name")
+            raise InputError(f"two folders are called {name}: rename one of them")
         scores[name] = sample.values
         seeds.add(sample.seeds)
     if len(seeds) > 1:
-        raise InputError("the runs have different seeds: compare runs of the same ones")
+        raise InputError("the runs have different seeds: compare runs that have the same seeds")
     if differing := _differing(runs):
-        console.print(f"not the same in all runs: {', '.join(differing)}", soft_wrap=True)
+        console.print(
+            f"these settings are not the same in all runs: {', '.join(differing)}", soft_wrap=True
+        )
     return scores
 
 

@@ -30,7 +30,10 @@ LONG_S = 1_800
 def options(parser: argparse.ArgumentParser) -> None:
     run_options(parser)
     parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="a folder for the run's tables and checkpoints"
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="write the run's tables and checkpoints to this new folder",
     )
     save_option(parser)
 
@@ -64,7 +67,7 @@ def save_option(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=SAVE_EVERY_S,
         metavar="S",
-        help="seconds between checkpoints",
+        help="seconds between checkpoints (default: %(default)g)",
     )
 
 

@@ -1,8 +1,8 @@
 """Checks what the paper promises: on a small learner trained here, or on a run's folder.
 
-Each row is one promise: its bound, what was measured, and whether it holds. A conditional promise
-whose condition is not there reads "premise not met", which is neither pass nor failure. The exit
-status is 1 if any row fails.
+Each row is one promise: its bound, what was measured, and whether it holds. If a promise
+has a condition that is not met, the row says "premise not met", which is neither pass nor failure.
+The exit status is 1 if any row fails.
 """
 
 import argparse
@@ -24,18 +24,25 @@ from primax.verify.row import FAILS
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--run", type=Path, metavar="DIR", help="audit this run's tables instead")
+    parser.add_argument(
+        "--run", type=Path, metavar="DIR", help="check this run's tables, and train nothing"
+    )
     parser.add_argument(
         "--only",
         nargs="+",
         action="extend",
         metavar="NAME",
-        help=f"these rows only, of {', '.join(CHECKS)}",
+        help=f"check only these rows: {', '.join(CHECKS)}",
     )
-    parser.add_argument("--seed", type=int, default=0, help="of the learner trained here")
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=0,
+        help="seed of the learner trained here (default: %(default)s)",
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows to this file")
     parser.add_argument(
-        "--plot", type=Path, metavar="FILE", help="draw the row neutrality as a PNG"
+        "--plot", type=Path, metavar="FILE", help="draw what the row neutrality measured, as a PNG"
     )
 
 
@@ -44,7 +51,9 @@ def run(args: argparse.Namespace) -> int:
     check_range("--seed", args.seed, 0, 2**31 - 1)
     for path in (args.json, args.plot):
         if path and (path.is_dir() or not path.parent.is_dir()):
-            raise InputError(f"cannot write {path}: no such folder, or a folder itself")
+            raise InputError(
+                f"cannot write {path}: its folder does not exist, or it is a folder itself"
+            )
     console = plain_console()
     start_jax(os.environ.get("XLA_FLAGS", ""))
     if args.run:

@@ -16,12 +16,21 @@ from primax.worlds.scripted import POLICIES, make_policy
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("world", help=", ".join(WORLDS))
-    parser.add_argument("--policy", default="chase", help=", ".join(POLICIES))
-    parser.add_argument("--seed", type=int, default=0, help="which episode")
+    parser.add_argument(
+        "--policy", default="chase", help=f"{', '.join(POLICIES)} (default: %(default)s)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="which episode (default: %(default)s)")
     parser.add_argument("--gif", type=Path, metavar="FILE", help="write a GIF instead of playing")
-    parser.add_argument("--fps", type=int, default=8, help="steps a second")
-    parser.add_argument("--cell", type=int, default=32, help="pixels a cell in the GIF")
-    set_option(parser, "OPTION=VALUE", "options of the world; may be given again")
+    parser.add_argument(
+        "--fps", type=int, default=8, help="steps per second (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--cell",
+        type=int,
+        default=32,
+        help="width of a cell in the GIF, in pixels (default: %(default)s)",
+    )
+    set_option(parser, "OPTION=VALUE", "change options of the world; may be given several times")
 
 
 def run(args: argparse.Namespace) -> None:

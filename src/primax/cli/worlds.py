@@ -1,4 +1,4 @@
-"""Lists the worlds and scores scripted policies in them, beside exact and published numbers."""
+"""Lists the worlds, and what scripted policies score in them, next to exact and published numbers."""
 
 import argparse
 import math
@@ -18,10 +18,19 @@ from primax.worlds.tally import Outcome
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("world", nargs="?", help="one world, with its options; all without it")
-    parser.add_argument("--episodes", type=int, default=10_000, help="episodes a policy plays")
-    parser.add_argument("--seed", type=int, default=0, help="root of all randomness")
-    set_option(parser, "OPTION=VALUE", "options of the world; may be given again")
+    parser.add_argument(
+        "world", nargs="?", help="show only this world, with its options (default: all worlds)"
+    )
+    parser.add_argument(
+        "--episodes",
+        type=int,
+        default=10_000,
+        help="episodes each policy plays (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, help="seed of all randomness (default: %(default)s)"
+    )
+    set_option(parser, "OPTION=VALUE", "change options of the world; may be given several times")
 
 
 def run(args: argparse.Namespace) -> None:

@@ -43,7 +43,7 @@ class CriticsConfig:
     double: bool = True
     """Whether the online critic picks the action that the target critic values."""
     gamma: Annotated[float, Range(0, 0.999999)] = 0.99
-    """Discount a step."""
+    """Discount per step."""
     learning_rate: Annotated[float, Range(0, 1)] = 3e-4
     """Adam's step size."""
     grad_clip: Annotated[float, Range(1e-6, 1e9)] = 10.0
@@ -53,7 +53,7 @@ class CriticsConfig:
     q_penalty: Annotated[float, Range(0, 1e6)] = 0.0
     """Weight of the soft bound; PRIME's is 0.1, the baselines have none."""
     batch: Annotated[int, Range(1, 65_536)] = 64
-    """Transitions a minibatch."""
+    """Transitions in a minibatch."""
     sync_every: Annotated[int, Range(1, 10**9)] = 1_000
     """Environment steps between copies of the online critics to the targets."""
 
@@ -87,7 +87,7 @@ class Config:
     reward: Any
     """The reward's options."""
     steps: Annotated[int, Range(1, 10**9)] = 250_000
-    """Environment steps a seed takes, warm-up included."""
+    """Environment steps for each seed, warm-up included."""
     window: Annotated[int, Range(1, 10**9)] = 1_000
     """Environment steps for which the reward is frozen."""
     warmup: Annotated[int, Range(1, 10**9)] = 1_000
@@ -109,16 +109,16 @@ class Config:
         check(self)
         horizon, every = self.world.horizon, self.update_every
         check_range("replay", self.replay, 2 * horizon, 10**8)
-        self._multiple("replay", self.replay, "world.horizon", horizon)
-        self._multiple("window", self.window, "update_every", every)
-        self._multiple("world.horizon", horizon, "update_every", every)
-        self._multiple("warmup", self.warmup, "window and world.horizon's divisor", self.segment)
-        sync = self.critics.sync_every
-        self._multiple(
-            "critics.sync_every", sync, "window and world.horizon's divisor", self.segment
-        )
+        self._multiple("replay", self.replay, horizon, f"world.horizon ({horizon})")
+        self._multiple("window", self.window, every, f"update_every ({every})")
+        self._multiple("world.horizon", horizon, every, f"update_every ({every})")
+        shared = f"{self.segment}, the greatest common divisor of window and world.horizon"
+        self._multiple("warmup", self.warmup, self.segment, shared)
+        self._multiple("critics.sync_every", self.critics.sync_every, self.segment, shared)
         if self.total_steps < horizon:
-            raise InputError(f"steps ({self.total_steps}) must hold one world.horizon ({horizon})")
+            raise InputError(
+                f"steps ({self.total_steps}) must be at least one world.horizon ({horizon})"
+            )
         if self.warmup >= self.replay:
             raise InputError(f"warmup ({self.warmup}) must be shorter than replay ({self.replay})")
         if self.recent >= self.replay:
@@ -127,9 +127,9 @@ class Config:
             self.reward.check_fits(self)
 
     @staticmethod
-    def _multiple(name: str, value: int, of: str, unit: int) -> None:
+    def _multiple(name: str, value: int, unit: int, what: str) -> None:
         if value % unit:
-            raise InputError(f"{name} ({value}) must be a multiple of {of} ({unit})")
+            raise InputError(f"{name} ({value}) must be a multiple of {what}")
 
     @property
     def segment(self) -> int:

@@ -87,7 +87,11 @@ def works(
         return True
     except Exception as error:  # whatever it is, there is another way
         reason = f"{type(error).__name__}: {str(error).splitlines()[0]}"
-        warnings.warn(f"networks run as plain products, kernels fail here ({reason})", stacklevel=2)
+        warnings.warn(
+            "the GPU kernels do not work for this size or device, so networks run as plain matrix "
+            f"products, which is slower ({reason})",
+            stacklevel=2,
+        )
         return False
 
 

@@ -120,7 +120,7 @@ def _check_same(home: Home, cell: Cell) -> None:
     run = open_run(folder)
     if (run.config, run.given_seeds) != (cell.config(home.scale), cell.seeds(home.scale)):
         raise InputError(
-            f"{folder} holds a run of other settings: move it, or choose another --out"
+            f"{folder} holds a run with other settings: move it, or choose another --out"
         )
 
 
@@ -193,8 +193,8 @@ def work_all(home: Home, tasks: list[Task], num: int, watch: Watch, say: Say) ->
             left = wait(left, timeout=LISTEN_S).not_done
         if left:
             say(
-                "stopping when the windows under way are done, or what is compiling is compiled "
-                "(Ctrl-C again: at once) …"
+                "stopping after the current windows, or after compiling "
+                "(press Ctrl-C again to stop at once) …"
             )
     if failures:
         raise failures[0]

@@ -35,8 +35,8 @@ class DisagreementConfig:
     keep: Annotated[float, Range(1e-6, 1)] = 0.8
     """Chance that a model learns from a row, drawn for each model by itself."""
     normaliser: Annotated[str, Choice(NORMALISERS)] = "rewards"
-    """What the variance is divided by the running deviation of: `rewards`, `returns`, the \
-newest rewards (`moving`); `standard` subtracts the mean too; `none`."""
+    """The variance is divided by the running standard deviation of the `rewards`, of the `returns` or of \
+recent rewards (`moving`); `standard` also subtracts the mean; `none` does not divide."""
     learning_rate: Annotated[float, Range(0, 1)] = 3e-4
     """Adam's step size."""
     grad_clip: Annotated[float, Range(1e-6, 1e9)] = 10.0

@@ -34,8 +34,8 @@ class IcmConfig:
     detach: bool = False
     """Whether φ is kept from learning what the forward model would like."""
     normaliser: Annotated[str, Choice(NORMALISERS)] = "rewards"
-    """What the error is divided by the running deviation of: `rewards`, `returns`, the \
-newest rewards (`moving`); `standard` subtracts the mean too; `none`."""
+    """The error is divided by the running standard deviation of the `rewards`, of the `returns` or of \
+recent rewards (`moving`); `standard` also subtracts the mean; `none` does not divide."""
     reward_clip: Annotated[float, Range(1e-6, 1e9)] = 5.0
     """Largest reward."""
     learning_rate: Annotated[float, Range(0, 1)] = 1e-4

@@ -37,8 +37,8 @@ class RndConfig:
     whiten: bool = False
     """Whether pixels are centred, divided by their running deviation and clipped at 5."""
     normaliser: Annotated[str, Choice(NORMALISERS)] = "moving"
-    """What the error is divided by the running deviation of: `rewards`, `returns`, the \
-newest rewards (`moving`); `standard` subtracts the mean too; `none`."""
+    """The error is divided by the running standard deviation of the `rewards`, of the `returns` or of \
+recent rewards (`moving`); `standard` also subtracts the mean; `none` does not divide."""
     reward_clip: Annotated[float, Range(1e-6, 1e9)] = 5.0
     """Largest reward."""
     learning_rate: Annotated[float, Range(0, 1)] = 3e-4

@@ -28,8 +28,8 @@ class SmirlConfig:
     prior: Annotated[float, Range(0, 1e6)] = 0.0
     """Pseudo-counts of a cell set and of a cell not set; 1 is Laplace's rule."""
     normaliser: Annotated[str, Choice(NORMALISERS)] = "rewards"
-    """What the log-density is divided by the running deviation of: `rewards`, `returns`, the \
-newest rewards (`moving`); `standard` subtracts the mean too; `none`."""
+    """The log-density is divided by the running standard deviation of the `rewards`, of the `returns` or of \
+recent rewards (`moving`); `standard` also subtracts the mean; `none` does not divide."""
     map: Annotated[str, Choice(("planes", "cells"))] = "planes"
     """What critics see of the density: a map for each of the `planes`, or their sum over `cells`."""
 

@@ -98,9 +98,9 @@ def newest(folder: Path) -> Checkpoint:
         except DamagedError as error:
             damaged.append(str(error))
     if disk.is_packed(folder):
-        whole = "give the folder it was packed from, or train it anew"
-        raise InputError(f"{folder} is a packed run, which carries no networks: {whole}")
-    why = damaged[0] if damaged else f"there is none; primax resume {folder} goes on"
+        whole = "give the folder it was packed from, or train it again"
+        raise InputError(f"{folder} is a packed run, which has no networks: {whole}")
+    why = damaged[0] if damaged else f"there is none; primax resume {folder} goes on with it"
     raise InputError(f"{folder} has no checkpoint that can be used: {why}")
 
 
@@ -159,7 +159,7 @@ def _check_tables(folder: Path, checkpoint: Checkpoint) -> None:
     for name, (length, digest) in checkpoint.about["tables"].items():
         if disk.length_and_hash(folder / name, length) != [length, digest]:
             place = checkpoint.state.parent.name
-            raise DamagedError(f"{folder / name} is not the table checkpoint {place} saw")
+            raise DamagedError(f"{folder / name} was changed after checkpoint {place} was written")
 
 
 def _seal(content: dict[str, Any]) -> str:

@@ -23,7 +23,9 @@ def create(folder: Path, config: Config, seeds: Seeds) -> None:
         # What a process left that was killed before its first file had its name.
         (folder / f"config.json{disk.PART}").unlink(missing_ok=True)
         if any(folder.iterdir()):
-            raise InputError(f"{folder} is not empty: choose another folder, or remove it")
+            raise InputError(
+                f"{folder} is not empty and holds no run: choose another folder, or remove it"
+            )
         disk.write_whole(folder / "config.json", to_bytes(as_json(config, seeds)))
     except OSError as error:
         raise InputError(f"cannot write {folder}: {error.strerror}") from error

@@ -58,7 +58,7 @@ class Exported:
     def tree(self, prefix: str, like: Any, seed: int) -> Any:
         """The arrays of a seed under a prefix, as the tree `like` and in its types."""
         if seed not in self.seeds:
-            raise InputError(f"seed {seed} is not among those exported: {_listed(self.seeds)}")
+            raise InputError(f"seed {seed} is not one of the exported seeds: {_listed(self.seeds)}")
         row = self.seeds.index(seed)
 
         def fill(path: Any, leaf: Any) -> jax.Array:
@@ -87,7 +87,7 @@ def export(
     seeds = all_seeds if seeds is None else seeds
     for seed in seeds:
         if seed not in all_seeds:
-            raise InputError(f"seed {seed} is not among the run's: {_listed(all_seeds)}")
+            raise InputError(f"seed {seed} is not one of the run's seeds: {_listed(all_seeds)}")
     rows = [all_seeds.index(seed) for seed in seeds]
     checkpoint = run.checkpoint
     for reason in checkpoint.damaged:
@@ -98,7 +98,10 @@ def export(
         raise InputError(f"{checkpoint.state} cannot be read: {error}") from error
     for seed, mean in zip(seeds, peak.get("mean", ()), strict=bool(peak)):
         if not np.isfinite(mean):
-            raise InputError(f"seed {seed} has no best yet: it takes 20 episodes and a window")
+            raise InputError(
+                f"seed {seed} has no best networks yet: "
+                "they are first kept at the end of a window, after 20 episodes"
+            )
     about = {
         "format": FORMAT,
         "which": which,
@@ -182,4 +185,6 @@ def load(path: str | Path) -> Exported:
     try:
         return Exported(from_json(config)[0], seeds, about, arrays)
     except (KeyError, ValueError, TypeError) as error:
-        raise InputError(f"{path} has no configuration of this version: {error}") from error
+        raise InputError(
+            f"{path} has a configuration that this version cannot read: {error}"
+        ) from error

@@ -60,7 +60,9 @@ def score_measures(scores: Floats, length: int = ROLLING) -> dict[str, Floats]:
 def scores_by_seed(episodes: Table, num_seeds: int) -> Floats:
     """Scores [seed, episode] of a table with as many rows of every seed, in any order."""
     if len(episodes["seed"]) % num_seeds:
-        raise InputError("the table of episodes does not have the same rows of every seed")
+        raise InputError(
+            "the table of episodes does not have the same number of rows for every seed"
+        )
     order = np.lexsort((episodes["episode"], episodes["seed"]))
     return episodes["score"][order].reshape(num_seeds, -1).astype(float)
 

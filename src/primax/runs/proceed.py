@@ -95,7 +95,10 @@ def _check_said(folder: Path) -> None:
     """Refuses to go on with a run of another version, some of whose settings are not known."""
     path = folder / "config.json"
     if gone := unsaid(json.loads(path.read_text(encoding="utf-8"))):
-        raise InputError(f"{path} does not say {', '.join(gone)}: it is of another version")
+        raise InputError(
+            f"{path} has no value for {', '.join(gone)}, because another version of Primax wrote it: "
+            "resume it with that version, or train it again"
+        )
 
 
 def _recover(
@@ -109,11 +112,13 @@ def _recover(
         say(f"a checkpoint cannot be used: {reason}")
     if checkpoint is None:
         if disk.is_packed(folder):
-            raise InputError(f"{folder} is a packed run: it can be read, and not resumed")
+            raise InputError(f"{folder} is a packed run: it can be read, but not resumed")
         # Without a manifest it was through, or nearly: what is left is not thrown away unasked.
         is_old = not manifest and (folder / "maps.npz").exists()
         if (damaged or is_old) and "restart" not in allow:
-            raise InputError(f"{folder} has no usable checkpoint; resume --restart begins it again")
+            raise InputError(
+                f"{folder} has no usable checkpoint; resume --restart begins it again at step 0"
+            )
         checkpoints.clear(folder)
         say("starting at step 0")
         clock, start = 0, None
@@ -138,7 +143,8 @@ def _same_machine(then: dict[str, Any], anyway: bool) -> None:
     odd = differences(then, provenance())
     if odd and not anyway:
         raise InputError(
-            f"this run was made elsewhere: {'; '.join(odd)}; --anyway goes on all the same"
+            "this run was made with another version, device or flags, so the rest may not be the same "
+            f"to the bit: {'; '.join(odd)}; --anyway continues all the same"
         )
 
 
@@ -208,7 +214,7 @@ class _Keeper:
             self.saved = time.monotonic()
         if is_stopped and not is_last:
             stopped = f"stopped at step {progress.clock:,}"
-            raise StoppedError(f"{stopped}; primax resume {folder} goes on")
+            raise StoppedError(f"{stopped}; primax resume {folder} goes on with it")
 
 
 def _rows(job: Job, state: Any, progress: Progress) -> dict[str, bytes]:

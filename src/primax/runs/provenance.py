@@ -52,7 +52,7 @@ def differences(then: dict[str, Any], now: dict[str, Any]) -> list[str]:
     """What would make a resumed run's bits differ; what an older version did not keep is not asked."""
     known = [name for name in SAME_RUN if name in then]
     return [
-        f"{name} was {then[name]!r}, is {now[name]!r}"
+        f"{name} was {then[name]!r}, is now {now[name]!r}"
         for name in known
         if _alike(name, then[name]) != _alike(name, now[name])
     ]

@@ -75,7 +75,7 @@ def interrupts() -> Generator[Callable[[], bool]]:
 @contextmanager
 def disk_errors(folder: Path) -> Generator[None]:
     """A full or failing disk, or Ctrl-C while compiling, in one line."""
-    stopped = f"stopped; primax resume {folder} goes on"
+    stopped = f"stopped; primax resume {folder} goes on with it"
     try:
         with on_ctrl_c(stopped):
             yield

@@ -40,7 +40,7 @@ def stored(path: Path) -> Path:
     """The file a table is in, compressed or not; both are refused, for they may differ."""
     there = [end for end in UNPACK if path.with_name(path.name + end).exists()]
     if len(there) > 1:
-        raise InputError(f"{path} is there as {path.name}{there[1]} too: remove one of them")
+        raise InputError(f"{path} is also there as {path.name}{there[1]}: remove one of them")
     return path.with_name(path.name + there[0]) if there else path
 
 
@@ -108,7 +108,9 @@ def by_seed(
         if not np.isfinite(table[name]).all():
             raise InputError(f"{path} is not the table a run writes: a row has no {name}")
     if odd := sorted(set(table["seed"].tolist()) ^ set(seeds)):
-        raise InputError(f"{path} and config.json do not tell of the same seeds: {odd[0]:g}")
+        raise InputError(
+            f"{path} and config.json have different seeds: only one of them has seed {odd[0]:g}"
+        )
     order = np.lexsort((table["step"], table["seed"]))
     ends, counts = np.unique(table["step"]), np.unique(table["seed"], return_counts=True)[1]
     if steps is None:

@@ -39,8 +39,8 @@ def preference(name: str = "gate_preference") -> Row:
         statement="Prop. 4: Δ ≥ λ(x₁-x₂)/(1+x₂) suffices for r_int(a₁) ≥ r_int(a₂), x being the gated noise; "
         "the paper's min{x₁,x₂} for x₂ is the same where x₁ ≥ x₂, and wrong elsewhere",
         bound=f"0 violations in {3 * len(x1):,} cases; equal where x₁ = x₂ and Δ = 0",
-        measured=f"{violations} violations; equal: {'yes' if is_equal else 'no'}; to spare at most "
-        f"{text(slack)} of Δ for x₁ near x₂; min{{x₁,x₂}} where x₁ < x₂: {wrong:.0%} violations",
+        measured=f"{violations} violations; equal: {'yes' if is_equal else 'no'}; with Δ at the bound and "
+        f"x₁ near x₂, r_int(a₁) is larger by at most {text(slack)} of Δ; min{{x₁,x₂}} where x₁ < x₂: {wrong:.0%} violations",
         verdict=verdict(violations == 0 and is_equal and is_sharp),
         numbers={"violations": violations, "slack": slack, "wrong_as_printed": wrong},
     )

@@ -237,7 +237,7 @@ def claims_sheet(runs: Runs, found: list[Tested]) -> Sheet:
     """The claims as a table, the count of each verdict above it."""
     holds, fails = (sum(each.verdict == word for each in found) for word in (HOLDS, FAILS))
     note = f"Of {len(found)} claims {holds} hold, {fails} fail, "
-    note += f"{len(found) - holds - fails} cannot be told yet."
+    note += f"{len(found) - holds - fails} cannot be decided yet."
     walker = reference(runs, "butterflies", "random").distance
     beside = f"`close_pursuit`: the paper's own 4.05 ± 0.09 cells beside a walker's {walker:.2f}."
     rows = tuple(each.row for each in found)

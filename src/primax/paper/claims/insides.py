@@ -39,7 +39,7 @@ def targets_bounded(case: Case) -> Result:
 
 
 def coverage_contracts(case: Case) -> Result:
-    """The coverage of the first quintile less that of the last is positive on every seed."""
+    """The coverage of the first quintile minus that of the last is positive on every seed."""
     falls = case.get("prime", "butterflies", "coverage_fall")
     return bool((falls > 0).all()), f"{(falls > 0).sum()} of {len(falls)}; mean {falls.mean():.3f}"
 

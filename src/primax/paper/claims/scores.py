@@ -80,12 +80,12 @@ def above_blind_sweep(case: Case) -> Result:
 
 
 def baselines_win_maze(case: Case) -> Result:
-    """The paired interval of PRIME less either is below zero."""
+    """The paired interval of the difference is below zero, for PRIME minus RND and for PRIME minus Disagreement."""
     found = []
     for other in ("rnd", "disagreement"):
         a, b = pair(case.source, ("prime", other), "maze", "peak")
         found.append((other, *stats.paired_interval(a, b)))
-    text = "; ".join(f"less {name} {bracket(low, high, 2, '+')}" for name, low, high in found)
+    text = "; ".join(f"minus {name} {bracket(low, high, 2, '+')}" for name, low, high in found)
     return all(high < 0 for _, _, high in found), text
 
 

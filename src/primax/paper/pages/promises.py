@@ -22,8 +22,9 @@ def audit_sheet(runs: Runs) -> Sheet:
     told = ", ".join(f"{verdicts[word]} {word}" for word in (HOLDS, PREMISE, FAILS))
     notes = (
         "`primax verify --run` on every window of every seed, from windows.csv alone. A premise is "
-        "the paper's condition, not its promise: not met, nothing is promised.",
-        "`primax verify --run RUN` names bounds, values, steps and seeds.",
+        "a condition the paper assumes, not something it promises. Where it is not met, the paper "
+        "promises nothing.",
+        "`primax verify --run RUN` gives bounds, values, steps and seeds.",
     )
     title = "What the paper promises, on every PRIME run"
     return Sheet("audit", title, ("run", *AUDITS), tuple(rows), notes, (f"Rows: {told}.",))

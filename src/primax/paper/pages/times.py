@@ -50,10 +50,14 @@ def times_sheet(runs: Runs) -> Sheet:
         f"{len(found)} runs took {'more than ' * is_more}{total:,.0f} seconds in all, "
         f"compiling included. Commits: {made}."
     )
-    notes = ["A run killed or stopped and taken up again has more than one part, to the same bits."]
+    notes = [
+        "A run that was stopped or killed and then resumed has more than one part. Its results are "
+        "the same to the bit as those of an uninterrupted run."
+    ]
     if is_more:
         notes.append(
-            "+: more, for a part that was killed, or stopped by a version that did not keep it, is not counted."
+            "+: the real time is longer. A part that was killed is not counted, nor is one stopped by a "
+            "version that did not record its time."
         )
     rows = tuple(times.row for times in found)
     return Sheet("times", "What the runs took", COLUMNS, rows, tuple(notes), (above,))

@@ -72,7 +72,7 @@ def states(runs: Runs) -> Sheet:
         "cell",
         "state",
         "settings other than its own at the paper's scale",
-        "settings its config.json does not give, read as they are now",
+        "settings missing from its config.json, filled in with this version's defaults",
     )
     is_left_out = any(isinstance(run, Unusable) and run.why == LEFT_OUT for run in found.values())
     rows = tuple(_state(runs, name, run) for name, run in found.items())
@@ -103,7 +103,7 @@ def caveat(runs: Runs) -> tuple[str, ...]:
         papers = sum(cell.variant.is_papers for cell in gone)
         own = f"({papers} of the paper's own {sum(c.variant.is_papers for c in CELLS.values())})"
         caveats.append(
-            f"{len(gone)} of {len(CELLS)} cells {own} are not there yet: no verdict counts them."
+            f"{len(gone)} of {len(CELLS)} cells {own} have no finished run yet. They are left out of every verdict."
         )
     if other := [c.name for c in CELLS.values() if runs.changes(c)]:
         not_papers = f"{len(other)} of these runs are not at the paper's settings"
@@ -113,11 +113,12 @@ def caveat(runs: Runs) -> tuple[str, ...]:
         )
     if mixed := runs.mixed():
         caveats.append(
-            "Runs of one world differ in that world or in length, and do not compare: "
+            "These runs differ in world settings or length from the first run in the same world, so "
+            "they cannot be compared with it: "
             f"{', '.join(mixed)}."
         )
     if runs.broken:
-        caveats.append(f"Not used, for their folders are broken: {', '.join(runs.broken)}.")
+        caveats.append(f"Not used, because their folders are broken: {', '.join(runs.broken)}.")
     return tuple(f"**{line}**" for line in caveats)
 
 
@@ -130,9 +131,10 @@ def curve_top(runs: Runs) -> tuple[str, ...]:
     assert scores is not None
     top = rolling(scores).mean(axis=0).max()
     return (
-        f"PRIME on Maze: where the mean curve of its {len(scores)} seeds is highest, {top:.0%} of "
-        f"episodes reach the goal, and {rolling(scores)[:, -1].mean():.0%} at the end; a seed's own "
-        f"peak, which tables give, may come at any time. A random walker's chance is {chance:.2%}.",
+        f"PRIME on Maze: at the highest point of the curve averaged over {len(scores)} seeds, {top:.0%} "
+        f"of episodes reach the goal; at the end {rolling(scores)[:, -1].mean():.0%} do. The tables "
+        "give the mean of each seed's own peak, and these come at different times. A random walker "
+        f"reaches the goal in {chance:.2%} of episodes.",
     )
 
 
@@ -211,7 +213,8 @@ def _index(sheets: dict[str, Sheet], figures: Blocks, told: tuple[str, ...]) -> 
     parts += [sheet.markdown() for sheet in sheets.values()]
     parts += [f"### {CAPTIONS[name]}\n\n{figure}" for name, figure in figures.items()]
     parts.append(
-        "Level lines are policies that learn nothing: a random walker, a blind sweep row by row, and "
-        "on Butterflies going to the centre to stay, the paper's position-only comparator."
+        "Level lines are policies that learn nothing: a random walker; a blind sweep, row by row; and "
+        "on Butterflies a policy that goes to the centre and stays there, the paper's position-only "
+        "comparator."
     )
     return "\n\n".join(parts) + "\n"

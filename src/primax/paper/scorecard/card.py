@@ -20,6 +20,22 @@ KINDS = {
 }
 """What a number is, by the first word of its id; the rest are of single runs and their insides."""
 OTHERS = "others"
+RULE = (
+    "Reproduced: the 95% bootstrap interval of the difference (ours minus the paper's) lies inside "
+    "the margin. If it does not contain zero, the two differ reliably, but by less than the margin.",
+    "Above, below: the interval is not inside the margin, and all of it is on one side of zero.",
+    "Undecided: the interval is not inside the margin, and it contains zero.",
+    "Differs: a yes or no came out the other way (p below 0.05 in the same direction, the "
+    "interval's side of zero, a setting).",
+    "The paper's seeds are not ours, so the two sides are resampled separately. If the paper gives "
+    "only mean ± std, its mean is drawn from a normal distribution. If it gives no spread, and for "
+    "d, the margin is a factor of two (around the middle, if it gives a range).",
+    "Counts of seeds may differ by one of fifteen, exact scores by 0.05 (Maze 0.005).",
+    "Verdicts are on the mean, or on what is named; a std beside it is only for information. "
+    "Numbers that the paper repeats are listed once. Single seeds are not compared, because the "
+    "paper's seeds are not ours.",
+)
+"""How verdicts come about, a note for each."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +111,7 @@ def _counted(numbers: list[Number]) -> str:
     counts = Counter(n.verdict for n in numbers)
     parts = {name: f"{counts[name]} {name}" for name in rule.VERDICTS if counts[name]}
     if apart := sum(n.is_apart for n in numbers if n.verdict == rule.REPRODUCED):
-        parts[rule.REPRODUCED] += f" ({apart} of them reliably apart, by less than the margin)"
+        parts[rule.REPRODUCED] += f" ({apart} of them differ reliably, but by less than the margin)"
     return f"Of {len(numbers)} numbers: {', '.join(parts.values())}."
 
 
@@ -111,19 +127,7 @@ def _by_kind(numbers: list[Number]) -> str:
 
 
 def _notes(numbers: list[Number]) -> Iterator[str]:
-    yield (
-        "The rule. Reproduced: the 95% bootstrap interval of ours less the paper's lies inside "
-        "the margin; where it leaves out zero the two are reliably apart all the same. The two "
-        "sides are redrawn apart (their seeds are not ours); where the paper gives only mean ± "
-        "std its mean is redrawn from a normal law; where it gives no spread the margin is a "
-        "factor of two (of the middle, where it gives a range), and so it is for d. Above, "
-        "below: not inside, and the interval is on one side of zero. Undecided: not inside, and"
-        " it holds zero. Differs: a yes or no came out the other way (p below 0.05 in the same "
-        "direction, the interval's side of zero, a setting). Counts of seeds may differ by one "
-        "of fifteen, exact scores by 0.05 (Maze 0.005). The verdict is on the mean (or what is "
-        "named); a std beside it is for reading. Numbers the paper repeats are listed once; "
-        "single seeds are not compared, for seeds are not shared."
-    )
+    yield from RULE
     if any(n.verdict == rule.NOT_RUN for n in numbers):
         yield "`not run`: `primax reproduce --plan` says what is missing and what it costs."
     margins = ", ".join(
@@ -132,7 +136,7 @@ def _notes(numbers: list[Number]) -> Iterator[str]:
     )
     yield f"Margins: {margins}; probability of improvement {rule.POI_MARGIN:g}."
     yield (
-        "`floor`, `log5` and `ceiling` are arithmetic, `random.catch`, `random.maze` and `position_only` "
-        "exact scores of scripted policies: no run can change them."
+        "`floor`, `log5` and `ceiling` are arithmetic; `random.catch`, `random.maze` and "
+        "`position_only` are exact scores of scripted policies. No run can change them."
     )
-    yield "What is printed under `where` is the paper's own label of a table or section."
+    yield "`where` is the paper's own label of a table or section."

@@ -185,9 +185,10 @@ def table_c(runs: Runs) -> Sheet:
         rows.append((VARIANTS[name].label, f"{window:,}", *texts))
     columns = ("variant", "window, steps", *METRICS, "reward jump", "policy from π_ref")
     notes = (
-        "On the seeds both have. Reward jump: mean change of a stored row's reward at a window's end; "
-        "policy from π_ref: L1; both tail-20% on Butterflies.",
-        "A run is made of whole windows: with long ones it may take some steps more.",
+        "Each row on the seeds that it shares with the first. Reward jump: how much the reward of a "
+        "stored transition changes at a window's end, on average. Policy from π_ref: L1 distance of the agent's "
+        "policy from π_ref. Both are means over the last 20% of a run on Butterflies.",
+        "A run is made of whole windows, so with long windows it may take somewhat more steps.",
     )
     title = "Table C. Window length (not in the paper)"
     return Sheet("tableC", title, columns, tuple(rows), notes)

@@ -119,9 +119,10 @@ def comparison_rows(
         else:
             rows.append((each.label, *_cells(*result)))
     notes = [
-        "Δ: seed-mean difference, with its seed-paired bootstrap interval; d: Cohen's; PoI: chance "
-        "that the first is better; p: exact Wilcoxon, exact Mann-Whitney and Welch, each "
-        f"Holm-corrected over the {there} comparisons there are. Bold: below 0.05."
+        "Δ: difference of the means over seeds, with its bootstrap interval (seeds are resampled in "
+        "pairs); d: Cohen's d; PoI: chance that a seed of the first is better than a seed of the "
+        "second; p: exact Wilcoxon, exact Mann-Whitney and Welch, each Holm-corrected over these "
+        f"{there} comparisons. Bold: below 0.05."
     ]
     if there < len(family):
         notes.append(f"{len(family) - there} of {len(family)} comparisons are not there yet.")

@@ -44,8 +44,8 @@ def table1(source: Source) -> Sheet:
     """Point estimates of every method."""
     sheet = _means("table1", "Table 1. Mean ± std over seeds", source, MAIN, "main")
     walker = (
-        "Random walker: the paper's std is over episodes, ours over seeds; its 0.00 on Maze is taken "
-        "to be the share of episodes that reach the goal, ours the peak of that share."
+        "Random walker: the paper's std is over episodes, ours is over seeds. We take the paper's 0.00 "
+        "on Maze to be the share of all episodes that reach the goal; ours is the peak of that share."
     )
     return Sheet(sheet.name, sheet.title, sheet.columns, sheet.rows, (walker,))
 

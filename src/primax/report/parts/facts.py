@@ -85,7 +85,12 @@ def origin(run: Run) -> Origin:
         if manifest.get(name) not in (None, "")
     ]  # fmt: skip
     if run.unsaid:
-        facts.append(("not in config.json, read as they are now", ", ".join(run.unsaid)))
+        facts.append(
+            (
+                "settings missing from config.json, filled in with this version's defaults",
+                ", ".join(run.unsaid),
+            )
+        )
     for name, label in (("compile_s", "compile seconds"), ("run_s", "run seconds")):
         if known := [value for value in run.seconds(name) if value is not None]:
             facts.append((label, f"{sum(known):,.0f}" if sum(known) >= 10 else f"{sum(known):.1f}"))

@@ -30,7 +30,7 @@ def checked(maps: Arrays, seeds: tuple[int, ...]) -> Arrays:
         raise InputError("maps.npz lacks step, seed or visits")
     order = np.argsort(maps["seed"], kind="stable")
     if maps["seed"][order].tolist() != list(seeds):
-        raise InputError("maps.npz and config.json do not tell of the same seeds")
+        raise InputError("maps.npz and config.json have different seeds")
     steps, shape = maps["step"], maps["visits"].shape
     named = {name: maps[name] for name in MAPS if name in maps}
     if len(shape) != 4 or shape[:2] != (len(steps), len(seeds)) or not len(steps):

@@ -92,5 +92,5 @@ def _caveats(rows: list[dict[str, str]]) -> tuple[str, ...]:
             "verdicts on them say nothing about the paper."
         )
     if broken:
-        caveats.append(f"Not used, for their folders are broken: {', '.join(broken)}.")
+        caveats.append(f"Not used, because their folders are broken: {', '.join(broken)}.")
     return tuple(caveats)

@@ -72,8 +72,8 @@ P.replayParts = (state) => {
   });
   home.replaceChildren(...state.parts.map((part) => part.node));
   P.$("#replay-why").textContent = state.episode.is_exact
-    ? "Beside each step: the reward's parts of this very step, by its count key, from the window frozen in the run's newest checkpoint."
-    : parts ? "Beside each step: the mean of the part over the snapshot's rows that start in the agent's cell, as of the beginning of the step's window, from maps.npz. The reward of this very step also depends on its action and on what is left, and can be had for the newest window only, while its checkpoint is kept."
+    ? "Beside each step: the parts of this step's own reward, by its count key, from the window frozen in the run's newest checkpoint."
+    : parts ? "Beside each step: the part's mean over the snapshot's rows that start in the agent's cell, from maps.npz, as of the beginning of the step's window. The exact reward of a step also depends on its action and on how many targets are left. It is known only for the newest window, while its checkpoint is kept."
     : P.index.runs[state.run].method === "prime" ? "The reward's parts cannot be shown: this run's maps are missing or end before the episode." : "The reward's parts cannot be shown: only PRIME's runs record them.";
 };
 
