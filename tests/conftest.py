@@ -15,6 +15,9 @@ jax.config.update("jax_default_matmul_precision", "highest")
 # this process is made, not what it means; commands started by a test are compiled as a user's are.
 jax.config.update("jax_disable_most_optimizations", True)
 
+# Workers fill the cores: a second thread of numpy's would wait for one, spinning. Workers inherit it.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # A folder of its own: a worker that reads an entry while another writes it would warn, and fail.
 cache = tempfile.mkdtemp(prefix="primax-tests-")
 atexit.register(shutil.rmtree, cache, ignore_errors=True)
@@ -23,13 +26,13 @@ jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
 
 
 def pytest_xdist_auto_num_workers() -> int | None:
-    """A worker a core, as far as memory goes: each comes to hold about a gigabyte and a half."""
+    """A worker a core, as far as memory goes: each comes to hold some gigabytes."""
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
         return None  # as xdist would
     has_affinity = hasattr(os, "sched_getaffinity")  # a container may have fewer than there are
     cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return max(1, min(cores, int(memory / 1.5e9)))
+    return max(1, min(cores, int(memory / 2.5e9)))
 
 
 @pytest.fixture

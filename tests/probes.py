@@ -1,6 +1,7 @@
 """Worlds so small that their action values can be worked out by hand. They never end, but one."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import equinox as eqx
 import jax
@@ -123,3 +124,27 @@ class Ends(Probe):
 
     def terminated(self, state):
         return state.agent == 2
+
+
+ENDLESS = (Constant, Seen, Delayed, Chosen, Both)
+
+
+class Numbered(Probe):
+    """The probe of that number in `ENDLESS`: one compiled program then serves them all."""
+
+    number: jax.Array
+
+    def __init__(self, number):
+        super().__init__()
+        self.number = number
+
+    def first(self, bit):
+        return jax.lax.switch(self.number, [partial(probe.first, self) for probe in ENDLESS], bit)
+
+    def rule(self, agent, action, bit):
+        def typed(probe, *args):
+            agent, paid = probe.rule(self, *args)
+            return jnp.int32(agent), jnp.float32(paid)
+
+        rules = [partial(typed, probe) for probe in ENDLESS]
+        return jax.lax.switch(self.number, rules, agent, action, bit)

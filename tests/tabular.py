@@ -113,11 +113,14 @@ class Bench:
         self.refresh()
 
     def refresh(self):
-        """Freezes the window again, by whatever the code now does; so are the parts asked for."""
-        # Functions made anew, for jax would not trace the same one twice.
-        freeze = jax.jit(lambda state, rows, key: self.prime.refresh(state, rows, key))
+        """Freezes the window again, by whatever the code now does."""
+        self.trace()
+        self.state, self.said = self.freeze(self.before, self.recent, jax.random.key(1))
+
+    def trace(self):
+        """Functions made anew, for jax would not trace the same one twice."""
+        self.freeze = jax.jit(lambda state, rows, key: self.prime.refresh(state, rows, key))
         self.ask = jax.jit(lambda state, rows: self.prime.parts(state, rows))
-        self.state, self.said = freeze(self.before, self.recent, jax.random.key(1))
 
     def parts(self, cell: int, action: int):
         """The parts at (cell, action)."""

@@ -10,6 +10,7 @@ import pytest
 FOLDER = Path(__file__).parent.parent / "benchmarks"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     ["table", "plots", "torch_loop", "worlds", "checkpoints", "telemetry", "rewards", "contrast"],

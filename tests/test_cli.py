@@ -123,7 +123,7 @@ def test_steps_off_the_grid_are_rounded_up_and_said(capsys):
     assert "600 steps rounded up to 1,000" in text and "1,000/1,000" in text
 
 
-def test_bench_keeps_a_figure(capsys, tmp_path):
+def test_bench_keeps_a_figure(capsys, tmp_path, optimised):
     text = primax(capsys, "bench", "task", "maze", *SMOKE, "--out", tmp_path)
     assert "compiled in" in text
     (path,) = tmp_path.glob("*.json")
@@ -139,7 +139,7 @@ def test_bench_keeps_a_figure(capsys, tmp_path):
     assert not said.out, "before the run, not after it"
 
 
-def test_bench_writes_nothing_unless_told_where(capsys, tmp_path, monkeypatch):
+def test_bench_writes_nothing_unless_told_where(capsys, tmp_path, monkeypatch, optimised):
     """In a checkout that would be a folder of published figures."""
     monkeypatch.chdir(tmp_path)
     assert "steps_per_s" in primax(capsys, "bench", "task", "maze", *SMOKE)

@@ -1,12 +1,23 @@
 """The learner: learnt values on probe worlds, schedules, seeds, bits."""
 
+import functools
 import itertools
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from probes import Both, Chosen, Constant, Delayed, Ends, ProbeConfig, Seen
+from probes import (
+    ENDLESS,
+    Both,
+    Chosen,
+    Constant,
+    Delayed,
+    Ends,
+    Numbered,
+    ProbeConfig,
+    Seen,
+)
 
 from primax.agent import critics
 from primax.agent.learner import Learner, make_learner
@@ -48,14 +59,28 @@ def trained(probe, steps: int, **changes):
         critics=CriticsConfig(**(settings | changes)),
         explore=ExploreConfig(start=1.0, end=1.0),
     )
-    world = probe()
-    learner = Learner(config, world, Task(spec(world, config), config.reward))
-    state = jax.jit(lambda *a: learner.init(*a))(jax.random.key(0), jnp.int32(0))
-    state, _ = jax.jit(lambda *a: learner.warm_up(*a))(state, jnp.int32(0))
-    window = jax.jit(lambda *a: learner.window(*a))
+    init, warm_up, window = program(config, probe is Ends)
+    number = jnp.int32(0 if probe is Ends else ENDLESS.index(probe))
+    state = init(number, jax.random.key(0), jnp.int32(0))
+    state, _ = warm_up(number, state, jnp.int32(0))
     for i in range(config.windows):
-        state, said = window(state, jnp.int32(config.warmup + i * config.window))
+        state, said = window(number, state, jnp.int32(config.warmup + i * config.window))
     return state, said
+
+
+@functools.cache
+def program(config: Config, can_end: bool):
+    """What a learner does, compiled, for the probe of a number."""
+
+    def compiled(name: str):
+        def do(number, *args):
+            world = Ends() if can_end else Numbered(number)
+            learner = Learner(config, world, Task(spec(world, config), config.reward))
+            return getattr(learner, name)(*args)
+
+        return jax.jit(do)
+
+    return [compiled(name) for name in ("init", "warm_up", "window")]
 
 
 def test_constant_reward_is_worth_r_over_one_minus_gamma():
@@ -114,7 +139,7 @@ def smoke(**settings) -> Config:
     return configure("task", "butterflies", "smoke", {k: str(v) for k, v in settings.items()})
 
 
-def test_same_seed_twice_is_the_same_bits_and_seeds_differ(optimised):
+def test_same_seed_twice_is_the_same_bits_and_seeds_differ():
     config = smoke()
     first, second = (run(config, (0, 1, 2)) for _ in range(2))
     for a, b in zip(jax.tree.leaves(first.state), jax.tree.leaves(second.state), strict=True):
@@ -176,7 +201,7 @@ def test_epsilon_is_linear_then_flat():
 
 
 @pytest.mark.slow
-def test_random_through_the_pipeline_scores_what_the_world_says():
+def test_random_through_the_pipeline_scores_what_the_world_says(optimised):
     settings = {"steps": "10_000", "world.size": "10", "replay": "2_000", "recent": "50"}
     result = train("random", "butterflies", seeds=20, preset="smoke", settings=settings)
     scores = result.episodes["score"].astype(float)

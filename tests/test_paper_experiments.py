@@ -41,6 +41,7 @@ def distinct() -> list[tuple[Cell, str]]:
     return list(found.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("cell", "scale"), distinct(), ids=lambda x: getattr(x, "name", x))
 def test_every_program_can_be_traced(cell, scale):
     """A window takes a state to a state of the same shapes, to the last leaf."""

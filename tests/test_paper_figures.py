@@ -40,6 +40,7 @@ def content(folder) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
+@pytest.mark.slow
 def test_everything_is_written_twice_to_the_same_bytes(runs, tmp_path):
     said: list[str] = []
     for name in ("one", "two"):

@@ -295,6 +295,7 @@ def test_names_of_what_is_left_one_a_line(tmp_path, capsys):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_many_may_begin_at_once(tmp_path):
     """As `make paper` does: none may take another's file away."""
     home = reproduce.open_home(tmp_path / "out", "smoke")
@@ -377,7 +378,7 @@ def test_the_work_is_one_config_and_its_seeds(tmp_path):
 
 
 @pytest.mark.slow
-def test_prime_is_seen_to_learn_at_quick(capsys, tmp_path):
+def test_prime_is_seen_to_learn_at_quick(capsys, tmp_path, optimised):
     """On the small Maze its curve passes one half, where a random walker arrives in less than a tenth."""
     text = primax(
         capsys, "reproduce", "--scale", "quick", "--only", "prime_maze", "--out", tmp_path

@@ -293,6 +293,7 @@ def test_a_phone_shows_it_all_without_scrolling_sideways(browser, written):
 TOP = "id => document.querySelector(`#${id} h2`).getBoundingClientRect().top"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(1280, 900), (390, 844)])
 def test_a_link_leads_to_its_heading(browser, written, size):
     """On pages of which only the first screen is drawn yet: by every link, and by the address."""
@@ -337,6 +338,7 @@ def test_every_control_has_a_name_and_can_be_reached(visit):
     assert visit.page.evaluate(outline) != "none"
 
 
+@pytest.mark.slow
 def test_a_page_of_scraps_opens_without_a_word(browser, tmp_path):
     """No episodes; one seed and one episode; no score in any; no windows and no maps; nothing but noise."""
     for name in ("prime_maze", "rnd_maze"):

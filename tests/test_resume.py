@@ -332,6 +332,7 @@ def test_in_python_the_same_call_goes_on(here, tmp_path):
         train("task", "maze", 3, "smoke", out=folder)
 
 
+@pytest.mark.slow
 def test_a_run_made_elsewhere_is_refused_unless_told(here, capsys, tmp_path, monkeypatch):
     folder = tmp_path / "run"
     started(folder, monkeypatch)
@@ -366,6 +367,7 @@ def test_damaged_checkpoints_do_not_pass_for_the_newest(here, capsys, tmp_path, 
     assert checkpoint is not None and checkpoint.clock == 2_000 and damaged == []
 
 
+@pytest.mark.slow
 def test_without_a_usable_checkpoint_it_begins_again_only_when_told(
     here, capsys, tmp_path, monkeypatch
 ):
@@ -382,7 +384,12 @@ def test_without_a_usable_checkpoint_it_begins_again_only_when_told(
 
 
 @pytest.mark.parametrize(
-    ("where", "is_first"), [("save", False), ("save", True), ("keep_only", False)]
+    ("where", "is_first"),
+    [
+        ("save", False),
+        pytest.param("save", True, marks=pytest.mark.slow),
+        pytest.param("keep_only", False, marks=pytest.mark.slow),
+    ],
 )
 def test_killed_at_the_very_end_a_resume_finishes_it(
     here, capsys, tmp_path, monkeypatch, where, is_first
@@ -411,6 +418,7 @@ def test_killed_at_the_very_end_a_resume_finishes_it(
     assert_same(folder, tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_stopped_after_the_warm_up_it_goes_on(here, tmp_path, monkeypatch):
     """Nothing is in the window table then, not even its header."""
     assert main([*SMOKE, "--out", str(tmp_path / "whole")]) == 0
@@ -429,6 +437,7 @@ def test_a_changed_configuration_is_refused(here, capsys, tmp_path, monkeypatch)
     assert "was changed since" in refused(capsys, 2, "resume", folder)
 
 
+@pytest.mark.slow
 def test_the_manifest_keeps_every_part(here, tmp_path, monkeypatch):
     folder = tmp_path / "run"
     started(folder, monkeypatch)
@@ -438,6 +447,7 @@ def test_the_manifest_keeps_every_part(here, tmp_path, monkeypatch):
     assert "run_s" in parts[1]
 
 
+@pytest.mark.slow
 def test_spoilt_files_are_refused_in_one_line(here, capsys, tmp_path, monkeypatch):
     folder = tmp_path / "run"
     started(folder, monkeypatch)
@@ -517,7 +527,7 @@ def test_configurations_survive_the_folder(tmp_path):
     assert (run.config, run.given_seeds) == (config, (3, 5))
 
 
-def test_a_resumed_state_needs_no_second_program():
+def test_a_resumed_state_needs_no_second_program(here):
     """Types are the same, weak ones included, so that nothing is compiled again."""
     config = configure("task", "maze", "smoke")
     like = training.state_like(make_learner(config), 2)

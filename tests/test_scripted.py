@@ -11,7 +11,7 @@ from primax.worlds.rollout import outcomes, play
 from primax.worlds.scripted import BLIND, POLICIES, make_policy
 
 
-def test_random_walker_over_a_hundred_thousand_episodes():
+def test_random_walker_over_a_hundred_thousand_episodes(optimised):
     world = make_world("butterflies")
     result = outcomes(world, make_policy("random", world), seed=0, episodes=100_000)
     assert result.score.mean() == pytest.approx(2.29, abs=0.03)
