@@ -118,6 +118,7 @@ def test_plain_methods_train_in_every_world(capsys, method, world):
     assert "average" in primax(capsys, "train", method, world, *SMOKE)
 
 
+@pytest.mark.slow
 def test_steps_off_the_grid_are_rounded_up_and_said(capsys):
     text = primax(capsys, "train", "random", "maze", *SMOKE, "--steps", 600)
     assert "600 steps rounded up to 1,000" in text and "1,000/1,000" in text

@@ -29,6 +29,7 @@ def said(capsys, *args) -> str:
     return capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_every_key_is_worth_what_the_critics_were_paid(folder, tmp_path, capsys):
     """The table against the score of the rows in the ring, to the bit."""
     said(capsys, folder, "--seed", 5, "--csv", tmp_path / "all.csv")
@@ -49,6 +50,7 @@ def test_every_key_is_worth_what_the_critics_were_paid(folder, tmp_path, capsys)
     assert len(table) == reward.spec.num_keys
 
 
+@pytest.mark.slow
 def test_the_parts_shown_add_up(folder):
     table = explain.explain(folder, 3).table
     np.testing.assert_array_equal(table["v_epi"], np.maximum(table["v_count"], table["v_lotv"]))
@@ -60,12 +62,14 @@ def test_the_parts_shown_add_up(folder):
     np.testing.assert_array_equal(table["scaled"], 50 * table["r_int"])
 
 
+@pytest.mark.slow
 def test_one_place_shows_all_its_actions(folder, capsys):
     shown = said(capsys, folder, "--seed", 3, "--at", "0,0")
     assert "seed 3, the window frozen at step 500" in shown
     assert all(f" {action} " in shown for action in ("N", "S", "E", "W", "Stay"))
 
 
+@pytest.mark.slow
 def test_an_exported_file_says_the_same(folder, tmp_path, capsys):
     file = tmp_path / "small.npz"
     assert main(["export", str(folder), "--out", str(file)]) == 0
@@ -74,6 +78,7 @@ def test_an_exported_file_says_the_same(folder, tmp_path, capsys):
         np.testing.assert_array_equal(ours[name], theirs[name])
 
 
+@pytest.mark.slow
 def test_heat_maps_are_drawn_of_any_window(folder, tmp_path, capsys):
     said(capsys, folder, "--png", tmp_path / "last")  # the file named, and no other
     said(capsys, folder, "--png", tmp_path / "first.png", "--step", 500)
@@ -86,6 +91,7 @@ def test_heat_maps_are_drawn_of_any_window(folder, tmp_path, capsys):
     assert explain.cell_maps(found)["visits"].sum() == found.table["count"].sum() == 500
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("args", "message"),
     [
@@ -110,6 +116,7 @@ def test_a_path_that_holds_nothing_is_refused(tmp_path, capsys):
         assert capsys.readouterr().err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_the_page_of_a_run_shows_what_the_last_recorded_steps_were_paid(folder):
     """From the same frozen window; and of a real folder nothing is missing on its page."""
     found = frozen(open_run(folder))

@@ -42,13 +42,8 @@ def assert_close(found, wanted, **how):
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, **how), found, wanted)
 
 
-@pytest.mark.parametrize(
-    "num_planes",
-    [
-        pytest.param(4, id="four columns a tile"),
-        pytest.param(9, id="filled up", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("num_planes", [4, 9], ids=["four columns a tile", "filled up"])
 def test_networks_and_their_gradients(num_planes):
     """Two networks on a minibatch that fills one block and a part of another."""
     net, planes, weight = case(70, num=(2,), planes=num_planes)

@@ -175,6 +175,7 @@ def test_a_seeds_stream_does_not_depend_on_the_seeds_beside_it():
         np.testing.assert_allclose(a[0], b[1], rtol=1e-3, atol=config.critics.learning_rate)
 
 
+@pytest.mark.slow
 def test_updates_and_syncs_happen_at_the_stated_steps():
     config = smoke(window=100, warmup=200, steps=800, **{"critics.sync_every": 300})
     learner_states = []

@@ -130,6 +130,7 @@ def test_the_published_pages_are_made_anew_with_every_policy_simulated(ours, tmp
     check_pages(RESULTS, ours, PAGES, tmp_path)
 
 
+@pytest.mark.slow
 @published
 def test_the_published_runs_are_all_there_and_whole(ours):
     assert {path.name for path in (RESULTS / "runs").iterdir()} == set(CELLS)

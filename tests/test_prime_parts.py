@@ -180,6 +180,7 @@ def test_the_part_decides_the_reward(part):
     assert bench.parts(cell, action).reward == pytest.approx(expected, rel=1e-4, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", CASES)
 def test_without_the_part_the_reward_is_another(part, monkeypatch):
     bench, (cell, action), expected = case(CASES[part][0])

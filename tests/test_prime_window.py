@@ -29,7 +29,7 @@ from prime_case import (
 
 from primax.rewards.transition import Step
 
-QUICK = [BUCKET, ("nearest16", "rank"), ("knn16", "uniform"), ("knn16", "gaussian")]
+QUICK = [BUCKET, ("knn16", "uniform"), ("knn16", "gaussian")]
 """One of each kind: those that other tests here compile as well."""
 KINDS = [
     pytest.param(*kind, marks=() if kind in QUICK else pytest.mark.slow)
@@ -82,7 +82,12 @@ def test_the_data_puts_every_branch_to_the_test():
 
 
 @pytest.mark.parametrize(
-    ("moments", "weights"), [BUCKET, ("nearest16", "rank"), ("knn16", "gaussian")]
+    ("moments", "weights"),
+    [
+        BUCKET,
+        pytest.param("nearest16", "rank", marks=pytest.mark.slow),
+        ("knn16", "gaussian"),
+    ],
 )
 def test_rows_never_written_and_rows_of_no_weight_are_ignored_whatever_they_hold(moments, weights):
     """Poisoned with other observations, keys and actions, and not-a-numbers where there are floats."""

@@ -303,6 +303,7 @@ def test_a_disk_that_is_really_full(environment, whole, tmp_path):
     assert_same(out, whole)
 
 
+@pytest.mark.slow
 def test_in_python_the_same_call_goes_on(here, tmp_path):
     start_jax("")  # with its cache: the programs are all the same
     folder, clocks = tmp_path / "run", []
@@ -527,6 +528,7 @@ def test_configurations_survive_the_folder(tmp_path):
     assert (run.config, run.given_seeds) == (config, (3, 5))
 
 
+@pytest.mark.slow
 def test_a_resumed_state_needs_no_second_program(here):
     """Types are the same, weak ones included, so that nothing is compiled again."""
     config = configure("task", "maze", "smoke")

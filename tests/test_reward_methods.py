@@ -108,7 +108,14 @@ def is_finite(tree) -> bool:
     return all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(tree))
 
 
-@pytest.mark.parametrize("method", RUNS)
+COSTLY = ("disagreement", "moss", "rnd_snapshot", "ensemble_snapshot", "icm")
+"""Their programs take the longest, and each has a file of its own tests."""
+BY_COST = [
+    pytest.param(method, marks=pytest.mark.slow if method in COSTLY else ()) for method in RUNS
+]
+
+
+@pytest.mark.parametrize("method", BY_COST)
 def test_the_same_seeds_give_the_same_bits_others_do_not_and_a_checkpoint_keeps_them(method):
     options = {name.removeprefix("reward."): int(x) for name, x in SMALL.get(method, {}).items()}
     reward = METHODS[method].reward(SPEC, METHODS[method].options(**options))

@@ -177,12 +177,14 @@ def folder(lab, tmp_path):
     return put
 
 
+@pytest.mark.slow
 def test_a_sound_run_passes(capsys, folder, tmp_path):
     status, text = verify(capsys, "--run", folder(), "--json", tmp_path / "rows.json")
     assert status == 0 and "4 windows" in text
     assert verdicts(tmp_path / "rows.json") == dict.fromkeys(AUDITS, HOLDS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "row"),
     [
@@ -208,6 +210,7 @@ def test_a_doctored_table_fails_by_window_and_seed(capsys, folder, tmp_path, cha
     assert broken["measured"].startswith("broken at step 2,000 seed 1;")
 
 
+@pytest.mark.slow
 def test_a_premise_is_neither_pass_nor_failure(capsys, folder, tmp_path):
     """The paper's own run has |Q⁻| up to 20.06."""
     file = tmp_path / "rows.json"
@@ -218,6 +221,7 @@ def test_a_premise_is_neither_pass_nor_failure(capsys, folder, tmp_path):
     assert {name for name, found in verdicts(file).items() if found == PREMISE} == {"margin"}
 
 
+@pytest.mark.slow
 def test_the_first_window_has_no_jump(capsys, folder):
     path = folder() / "windows.csv"
     table = read_table(path)
@@ -226,6 +230,7 @@ def test_the_first_window_has_no_jump(capsys, folder):
     assert verify(capsys, "--run", path.parent)[0] == 0
 
 
+@pytest.mark.slow
 def test_a_run_of_another_method_says_what_does_not_apply(capsys, folder, tmp_path):
     run, out = folder(), tmp_path / "other"
     config_json.create(out, configure("task", "maze", "smoke"), (0, 1))
@@ -236,6 +241,7 @@ def test_a_run_of_another_method_says_what_does_not_apply(capsys, folder, tmp_pa
     assert found == dict.fromkeys(AUDITS, ABSENT) | {"premise_q": HOLDS}
 
 
+@pytest.mark.slow
 def test_a_damaged_folder_is_refused_in_one_line(capsys, folder, tmp_path):
     assert "holds no run" in refused(capsys, "--run", tmp_path / "none")
     run = folder()

@@ -28,7 +28,11 @@ VARIANTS = [
     ("two_wings", {"noisy": "left"}),
     ("two_wings", {"noisy": "right", "noise_cells": 0}),
 ]
-NAMES = [f"{name}-{number}" for number, (name, _) in enumerate(VARIANTS)]
+OFTEN = [
+    pytest.param(number, id=f"{name}-{number}", marks=pytest.mark.slow if number % 2 else ())
+    for number, (name, _) in enumerate(VARIANTS)
+]
+"""Every other one, each world among them, is tried before every commit."""
 
 
 @functools.cache
@@ -214,7 +218,7 @@ def test_truncation_at_exactly_the_horizon(name, options):
     assert make_world(name, **options).horizon == 100
 
 
-@pytest.mark.parametrize("variant", range(len(VARIANTS)), ids=NAMES)
+@pytest.mark.parametrize("variant", OFTEN)
 def test_what_always_holds(variant):
     (name, options), (world, _, episodes) = VARIANTS[variant], walks(variant)
     states = episodes.states
@@ -238,7 +242,7 @@ def test_what_always_holds(variant):
         assert all(len(set(row)) == len(row) for row in first.tolist())
 
 
-@pytest.mark.parametrize("variant", range(len(VARIANTS)), ids=NAMES)
+@pytest.mark.parametrize("variant", OFTEN)
 def test_vmap_equals_loop_and_same_key_same_episode(variant):
     _, play_alone, batch = walks(variant)
     for i, key in enumerate(jax.random.split(jax.random.key(3), 50)[:4]):
@@ -248,7 +252,7 @@ def test_vmap_equals_loop_and_same_key_same_episode(variant):
     assert not np.array_equal(batch.actions[0], batch.actions[1])
 
 
-@pytest.mark.parametrize("variant", range(len(VARIANTS)), ids=NAMES)
+@pytest.mark.parametrize("variant", OFTEN)
 def test_planes_are_painted_the_same_for_a_gpu(variant, monkeypatch):
     world, _, episodes = walks(variant)
     states = jax.tree.map(lambda x: x[:1], episodes.states)
