@@ -120,6 +120,7 @@ def test_the_reward_beside_the_papers_own(added, capsys, tmp_path, monkeypatch):
     assert "moved_maze" in (tmp_path / "times.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_python_takes_objects_as_well_as_names(added, tmp_path):
     """The same numbers, whether by name or as an object; a folder keeps names only."""
     settings = {"world.length": 5, "reward.reward_scale": 2.0}
@@ -162,6 +163,7 @@ for method, world in ((None, "maze"), ("task", 3), (["task"], "maze")):
     ]
 
 
+@pytest.mark.slow
 def test_world_and_reward_are_built_once_a_call(added, capsys, monkeypatch, tmp_path):
     built = []
     real = learner.build

@@ -163,6 +163,7 @@ def test_a_damaged_file_is_refused_in_one_line(folder, tmp_path):
         primax.export.load(tmp_path / "none.npz")
 
 
+@pytest.mark.slow
 def test_at_the_papers_size_a_seed_takes_less_than_four_megabytes(tmp_path):
     """No bit repeats in the numbers here, so that real ones can only be smaller."""
     config = configure("prime", "butterflies")

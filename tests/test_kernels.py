@@ -130,6 +130,7 @@ def asked_anew(monkeypatch):
     kernels.works.cache_clear()
 
 
+@pytest.mark.slow
 def test_kernels_that_compile_are_taken_even_when_asked_in_a_trace(asked_anew, monkeypatch):
     if not ON_GPU:
         monkeypatch.setattr(kernels, "trunk", partial(kernels.trunk, interpret=True))

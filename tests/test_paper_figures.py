@@ -67,6 +67,7 @@ def test_everything_is_written_twice_to_the_same_bytes(runs, tmp_path):
         assert b"40 of these runs are not at the paper's settings" in one[page]
 
 
+@pytest.mark.slow
 def test_holes_are_named_in_every_page_and_figure(none, tmp_path):
     with without_simulation():
         write_all(none, tmp_path, lambda said: None)

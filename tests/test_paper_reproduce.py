@@ -276,6 +276,7 @@ def test_unknown_names_are_refused_in_one_line(capsys, tmp_path, args, said):
     assert said in refused(capsys, "reproduce", "--plan", "--out", tmp_path, *args)
 
 
+@pytest.mark.slow
 def test_pages_from_runs_kept_elsewhere(capsys, tmp_path):
     scores, windows, columns = plausible(CELL, 60, 2)
     write_run(tmp_path / "kept" / CELL.name, CELL, scores, windows, True, **columns)

@@ -177,6 +177,7 @@ def home(tmp_path_factory) -> Path:
     return home
 
 
+@pytest.mark.slow
 def test_made_up_runs_give_their_pages_twice(home, tmp_path):
     page = home.parent / "page.md"
     with known_references(home):

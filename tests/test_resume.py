@@ -242,6 +242,7 @@ def test_a_configuration_of_the_wrong_kinds_is_refused(tmp_path):
             _ = open_run(tmp_path).config
 
 
+@pytest.mark.slow
 def test_a_full_disk_keeps_what_was_saved(here, capsys, tmp_path, monkeypatch):
     folder = tmp_path / "run"
     real, calls = disk.append, []
@@ -356,6 +357,7 @@ def damage(path) -> None:
     path.write_bytes(path.read_bytes()[:1000])
 
 
+@pytest.mark.slow
 def test_damaged_checkpoints_do_not_pass_for_the_newest(here, capsys, tmp_path, monkeypatch):
     """Those of the resumed run have lower numbers, and are kept."""
     folder = tmp_path / "run"
@@ -384,6 +386,7 @@ def test_without_a_usable_checkpoint_it_begins_again_only_when_told(
     assert b",101," not in table.read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "is_first"),
     [
@@ -430,6 +433,7 @@ def test_stopped_after_the_warm_up_it_goes_on(here, tmp_path, monkeypatch):
     assert_same(folder, tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_a_changed_configuration_is_refused(here, capsys, tmp_path, monkeypatch):
     folder = tmp_path / "run"
     started(folder, monkeypatch)

@@ -75,7 +75,10 @@ def life(config):
     return state, after, frozen, learnt, (memo, next_memo)
 
 
-@pytest.mark.parametrize("world", sorted(WORLDS))
+@pytest.mark.parametrize(
+    "world",
+    [pytest.param(w, marks=() if w == "maze" else pytest.mark.slow) for w in sorted(WORLDS)],
+)
 def test_every_state_keeps_its_shape_in_every_world(world):
     """So it can be carried by a scan; and every leaf is an array, so it can be kept and resumed."""
     variants = [(method, {}) for method in sorted(NAMES)]

@@ -153,6 +153,7 @@ def change_a_digit(path: Path) -> None:
     path.write_bytes(raw)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "commands"),
     [
@@ -176,6 +177,7 @@ def test_a_digit_changed_after_the_end_is_found_everywhere(
         )
 
 
+@pytest.mark.slow
 def test_a_packed_run_has_digests_of_its_own(finished, capsys, tmp_path):
     told(capsys, "pack", finished, "--out", tmp_path / "out")
     packed = tmp_path / "out" / "run"
@@ -190,6 +192,7 @@ def test_a_packed_run_has_digests_of_its_own(finished, capsys, tmp_path):
     assert "was changed after" in refused(capsys, "verify", "--run", packed)
 
 
+@pytest.mark.slow
 def test_an_older_checkpoint_is_not_taken_in_silence(copied, capsys):
     newest = max((copied / "checkpoints").iterdir()) / "state.npz"
     newest.write_bytes(newest.read_bytes()[:-100])

@@ -11,6 +11,7 @@ from primax.worlds.rollout import outcomes, play
 from primax.worlds.scripted import BLIND, POLICIES, make_policy
 
 
+@pytest.mark.slow
 def test_random_walker_over_a_hundred_thousand_episodes(optimised):
     world = make_world("butterflies")
     result = outcomes(world, make_policy("random", world), seed=0, episodes=100_000)
@@ -124,6 +125,7 @@ def test_exact_scores_are_given_only_where_they_can_be():
     assert expected_score(make_world("butterflies", respawn=True), "random") is None
 
 
+@pytest.mark.slow
 def test_episodes_depend_on_seed_and_number_alone():
     world = make_world("butterflies")
     act = make_policy("random", world)

@@ -352,6 +352,7 @@ def test_holm_by_hand():
     assert stats.holm([0.5, 0.6]) == pytest.approx([1.0, 1.0])
 
 
+@pytest.mark.slow
 @settings(quick, max_examples=10)  # one call of theirs takes 30 ms
 @given(shares)
 def test_holm_is_that_of_statsmodels(p):

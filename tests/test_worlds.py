@@ -262,6 +262,7 @@ def test_planes_are_painted_the_same_for_a_gpu(variant, monkeypatch):
     np.testing.assert_array_equal(each(lambda state: world.observe(state))(states), here)
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(num=st.integers(1, 10), spare=st.integers(0, 20), seed=st.integers(0, 2**31))
 def test_distinct_numbers_are_distinct_and_inside(num, spare, seed):

@@ -41,7 +41,8 @@ def packed(folder: Path) -> Files:
         kept, episodes = _kept(run), read_whole(path)
     with _reading(folder / "windows.csv") as path:
         windows = rounded(read_whole(path)) if run.windows else b""
-    with _reading(folder / "maps.npz"):
+    with _reading(folder / "maps.npz") as path:
+        path.stat()  # a finished run has it
         maps = _few_maps(run.maps(), list(records.recorded(run.config)))
     with _reading(folder / "replays.jsonl") as path:
         replays = _few(read_whole(path, run.digest("replays.jsonl")), kept)
