@@ -15,7 +15,7 @@ LAYERS = [
     {"agent"},
     {"runs"},
     {"api", "adapters", "explain"},
-    {"gym", "verify"},
+    {"gym", "export", "verify"},
     {"paper"},
     {"report"},
     {"cli"},

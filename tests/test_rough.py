@@ -2,6 +2,7 @@
 
 import bz2
 import json
+import os
 import re
 import shutil
 import signal
@@ -10,17 +11,23 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
+from test_paper_case import write_run
 
 import primax
 from primax.cli import main
 from primax.cli.resume import _flags
 from primax.errors import InputError
+from primax.paper.experiments import CELLS
 from primax.presets import configure
 from primax.runs.config_json import create
 from primax.runs.proceed import _reached
 from primax.runs.provenance import code, differences, provenance
 from primax.runs.read import open_run
+from primax.runs.stops import interrupts
+from primax.worlds import WORLDS
+from primax.worlds.maze import Maze, MazeConfig
 
 TASK = ("train", "task", "maze", "--preset", "smoke", "--seeds", "1")
 
@@ -237,3 +244,68 @@ def test_the_digest_of_the_code_follows_every_file(tmp_path, monkeypatch):
     with (home / "rewards" / "prime" / "gate.py").open("a") as file:
         file.write("# edited\n")
     assert code.__wrapped__() != before
+
+
+def test_a_signal_that_is_ignored_stays_ignored():
+    """`nohup` works by that; a run under it was stopped by closing the terminal."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with interrupts() as is_asked:
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert not is_asked()
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@pytest.fixture
+def made_up(tmp_path):
+    """A folder that a finished run might have left, without digests."""
+    return write_run(tmp_path / "task_maze", CELLS["task_maze"], np.ones((2, 40)))
+
+
+def rewrite(path: Path, **changes) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+@pytest.mark.parametrize("command", ["verify --run", "stats"])
+def test_a_damaged_manifest_is_not_passed_over(made_up, capsys, command):
+    (made_up / "manifest.json").write_text("{")
+    assert "manifest.json is damaged" in refused(capsys, *command.split(), made_up)
+
+
+def test_files_that_tell_of_different_lengths_are_refused(made_up, capsys):
+    rewrite(made_up / "manifest.json", steps=123_000)
+    assert "is not the run its files tell of" in refused(capsys, "verify", "--run", made_up)
+
+
+@pytest.mark.parametrize("horizon", [0, "100", None, 0.5, True])
+def test_an_odd_number_in_a_configuration_is_one_line(made_up, capsys, horizon):
+    world = json.loads((made_up / "config.json").read_text())["world"]
+    rewrite(made_up / "config.json", world=world | {"horizon": horizon})
+    assert "is not a configuration" in refused(capsys, "stats", made_up)
+
+
+def test_a_world_without_a_name_is_refused(made_up, capsys):
+    world = json.loads((made_up / "config.json").read_text())["world"]
+    world.pop("name")
+    rewrite(made_up / "config.json", world=world)
+    assert "names no world" in refused(capsys, "stats", made_up)
+
+
+def test_a_world_that_borrows_options_has_no_folder(monkeypatch, tmp_path):
+    """It would be resumed as the world whose options they are."""
+
+    class Borrowed(Maze):
+        """Another world with Maze's options."""
+
+    monkeypatch.setitem(WORLDS, "borrowed", Borrowed)
+    with pytest.raises(InputError, match="Borrowed needs options of its own"):
+        primax.train("task", Borrowed(MazeConfig()), 1, "smoke", out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_export_can_be_imported_by_its_name():
+    from primax.export import load
+
+    assert primax.export.load is load

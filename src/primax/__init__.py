@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from primax import export
     from primax.api import train
     from primax.errors import InputError
     from primax.methods import METHODS, Method
     from primax.presets import configure
-    from primax.runs import export
     from primax.runs.loop import Result
     from primax.worlds import WORLDS, World, make_world
 
@@ -22,7 +22,7 @@ _HOMES = {
     "Result": "primax.runs.loop",
     "World": "primax.worlds",
     "configure": "primax.presets",
-    "export": "primax.runs.export",
+    "export": "primax.export",
     "make_world": "primax.worlds",
     "train": "primax.api",
 }

@@ -7,15 +7,16 @@ import numpy as np
 
 from primax.agent.learner import Learner, make_learner
 from primax.agent.training import compile_program
+from primax.config.schema import Config
 from primax.config.seeds import parse_seeds
 from primax.errors import InputError
-from primax.methods import METHODS, Method
+from primax.methods import METHODS, Method, find_method, find_world
 from primax.presets import configure
 from primax.runs.loop import OnWindow, Result, in_memory
 from primax.runs.proceed import TIMES, Job, Listener, begin, proceed
 from primax.runs.read import Run, open_run
 from primax.runs.tables import Table
-from primax.worlds import WORLDS, World
+from primax.worlds import WORLDS, World, world_name
 
 
 def train(
@@ -34,7 +35,7 @@ def train(
     """
     config, numbers = configure(method, world, preset, settings), parse_seeds(seeds)
     if out is not None:
-        _check_names(method, world)
+        _check_names(find_method(method), find_world(world)[0], config)
     learner = make_learner(config, method, world)
     if out is None:
         return in_memory(compile_program(learner, numbers), on_window)
@@ -51,16 +52,18 @@ def train(
     return _result(open_run(folder), learner)
 
 
-def _check_names(method: str | Method, world: str | World) -> None:
-    """A folder keeps names: what has none could not be read again."""
-    if isinstance(method, Method) and METHODS.get(method.name) is not method:
+def _check_names(method: Method, kind: type[World], config: Config) -> None:
+    """A folder keeps names: what has none of its own could not be read again."""
+    if METHODS.get(method.name) is not method:
         raise InputError(
             f"a folder keeps a method by name: primax.METHODS[{method.name!r}] = ... first"
         )
-    if isinstance(world, World) and type(world) not in WORLDS.values():
+    if kind not in WORLDS.values():
         raise InputError(
-            f"a folder keeps a world by name: primax.WORLDS['...'] = {type(world).__name__} first"
+            f"a folder keeps a world by name: primax.WORLDS['...'] = {kind.__name__} first"
         )
+    if WORLDS[world_name(config.world)] is not kind:
+        raise InputError(f"{kind.__name__} needs options of its own: another world has the same")
 
 
 def result(folder: Path) -> Result:
@@ -70,6 +73,7 @@ def result(folder: Path) -> Result:
 
 
 def _result(run: Run, learner: Learner) -> Result:
+    run.check_made()
     if not run.is_finished or run.checkpoint.clock != run.config.total_steps:
         raise InputError(f"{run.path} has no whole run: primax resume {run.path} goes on with it")
     compile_s, run_s = (sum(s for s in run.seconds(name) if s is not None) for name in TIMES)

@@ -104,7 +104,8 @@ class _Streams:
         """Whether the world itself is at an end, which some can be before their time."""
         if not self.world.can_end or self._time is None:
             return False
-        return bool(np.all(jax.vmap(self.world.terminated)(self._states)))
+        ended = jax.vmap(lambda seed, state: self.world.for_seed(seed).terminated(state))
+        return bool(np.all(ended(self._seeds, self._states)))
 
     def reset(self, seeds: Sequence[int | None], rngs: Sequence[np.random.Generator]) -> View:
         """New episodes; a stream without a seed keeps the world of its last one."""

@@ -72,6 +72,8 @@ class Field:
 
     def check(self) -> None:
         """Refuses a value of another type, or one that a rule excludes."""
+        if Any in self.kinds:
+            raise InputError(f"{self.name} takes a dataclass of options, got {self.value!r}")
         accepted = (*self.kinds, int) if float in self.kinds else self.kinds
         is_bool = isinstance(self.value, bool)
         if not isinstance(self.value, accepted) or (is_bool and bool not in self.kinds):

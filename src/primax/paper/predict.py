@@ -52,7 +52,8 @@ def predict_run(config: Config, num_seeds: int, platform: str, done: int = 0) ->
 
 def _work(config: Config) -> float:
     """Multiplications of a network's update on one minibatch: forward, target and backward."""
-    net, cells = config.net, getattr(config.world, "size", 10) ** 2
+    net, size = config.net, getattr(config.world, "size", 10)
+    cells = size**2 if isinstance(size, int) else 100
     convolutions = 9 * cells * net.first_channels * (4 + net.second_channels)
     embedding = cells * net.second_channels * net.embedding
     return 5.0 * config.critics.batch * (convolutions + embedding)

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from primax.config.fields import walk
 from primax.config.schema import Config, CriticsConfig, ExploreConfig, NetConfig
 from primax.errors import InputError
 from primax.methods import METHODS
@@ -20,9 +21,8 @@ def create(folder: Path, config: Config, seeds: Seeds) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         if (folder / "config.json").exists():
             raise InputError(f"{folder} holds a run: primax resume {folder} goes on with it")
-        # What a process left that was killed before its first file had its name.
-        (folder / f"config.json{disk.PART}").unlink(missing_ok=True)
-        if any(folder.iterdir()):
+        # A process that was killed before its first file had its name may have left a part of it.
+        if any(path.name != f"config.json{disk.PART}" for path in folder.iterdir()):
             raise InputError(
                 f"{folder} is not empty and holds no run: choose another folder, or remove it"
             )
@@ -47,6 +47,8 @@ def from_json(content: dict[str, Any]) -> tuple[Config, Seeds]:
     content |= {name: group(**content[name]) for name, group in groups.items()}
     content["reward"] = METHODS[content["method"]].options(**content["reward"])
     config = Config(world=options, **content)
+    for field in walk(config):  # options may be of a class that checks nothing itself
+        field.check()
     if not seeds or not all(type(seed) is int for seed in seeds):
         raise ValueError(f"seeds takes whole numbers, got {seeds}")
     return config, seeds

@@ -33,8 +33,8 @@ Files = dict[str, bytes]
 def packed(folder: Path) -> Files:
     """The files of a finished run by name; equal runs give equal bytes, and a packed one itself."""
     run = open_run(folder)
-    if run.damage:
-        raise InputError(f"{folder} cannot be packed: {run.damage}")
+    with _reading(folder / "manifest.json"):
+        run.check_made()
     if not run.is_finished:
         raise InputError(f"{folder} is not finished: primax resume {folder} goes on with it")
     with _reading(folder / "episodes.csv") as path:

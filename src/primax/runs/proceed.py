@@ -130,7 +130,9 @@ def _recover(
         state = trees.restore(checkpoint.state, state_like(job.learner, len(job.seeds)))
         clock, start = checkpoint.clock, (state, checkpoint.clock)
         say(f"going on from step {clock:,}")
-    manifest["recomputed_steps"] = manifest.get("recomputed_steps", 0) + max(0, reached - clock)
+    again = manifest.get("recomputed_steps")
+    again = again if isinstance(again, int) else 0
+    manifest["recomputed_steps"] = again + max(0, reached - clock)
     return start
 
 
@@ -158,7 +160,8 @@ def _work(
     """Does what is left, keeping account in the manifest of every part a run was made in."""
     part: dict[str, Any] = {"command": _command(), "started": _now()}
     part["from_step"] = start[1] if start else 0
-    manifest.setdefault("parts", []).append(part)
+    before = manifest.get("parts")
+    manifest["parts"] = [*(before if isinstance(before, list) else ()), part]
     manifest |= {**provenance(), "steps": job.config.total_steps, "seeds": len(job.seeds)}
     disk.write_whole(job.folder / "manifest.json", to_bytes(manifest))
     if part["from_step"] < job.config.total_steps:

@@ -77,6 +77,16 @@ class Run:
         files = self.manifest.get("files") if self.is_finished else None
         return str(files[name]) if isinstance(files, dict) and name in files else None
 
+    def check_made(self) -> None:
+        """Refuses a manifest that cannot be read, or tells of another length than config.json."""
+        if self.damage:
+            raise InputError(self.damage)
+        if self.steps not in (None, self.config.total_steps):
+            both = (
+                f"{self.steps:,} steps in manifest.json, {self.config.total_steps:,} in config.json"
+            )
+            raise InputError(f"{self.path} is not the run its files tell of: {both}")
+
     @property
     def parts(self) -> list[dict[str, Any]]:
         """What is known of each part the run was made in."""
@@ -133,7 +143,10 @@ class Run:
             "windows.csv", self.content.get("window", 1), self.content.get("warmup", 0)
         )
 
-    def _rows(self, name: str, every: int, warmup: int = 0) -> Table:
+    def _rows(self, name: str, every: Any, warmup: Any = 0) -> Table:
+        if not all(type(number) is int for number in (every, warmup)) or every < 1 or warmup < 0:
+            odd = f"it has {every!r} steps for a row of {name}"
+            raise InputError(f"{self.path / 'config.json'} is not a configuration: {odd}")
         path = self.path / name
         table = read_table(path, not self.is_finished, self.digest(name))
         return by_seed(table, self.seeds, stored(path), every, self.steps, warmup)
@@ -222,8 +235,8 @@ def find_run(path: Path) -> Run | Unusable:
         return Unusable(BROKEN, f"{path} cannot be read: {error.strerror}")
     except InputError as error:
         return Unusable(BROKEN, str(error))
-    if run.damage:
-        return Unusable(BROKEN, run.damage)
+    if run.damage or not run.world:
+        return Unusable(BROKEN, run.damage or f"{path / 'config.json'} names no world")
     return run if run.is_finished else Unusable(UNFINISHED)
 
 

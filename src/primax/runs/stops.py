@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from primax.errors import InputError, RunError, StoppedError
@@ -23,9 +23,10 @@ class AtOnce:
         self.line = line
 
     def __call__(self, kind: int, frame: object) -> None:
-        if sys.stdout.isatty():
-            os.write(1, b"\x1b[?25h")  # a progress line may have hidden the cursor
-        os.write(2, f"primax: {self.line}\n".encode())
+        with suppress(OSError, ValueError):  # streams may be closed: the end is still the end
+            if sys.stdout.isatty():
+                os.write(1, b"\x1b[?25h")  # a progress line may have hidden the cursor
+            os.write(2, f"primax: {self.line}\n".encode())
         os._exit(130)
 
 
@@ -37,7 +38,8 @@ def on_ctrl_c(line: str, is_first: bool = False) -> Generator[None]:
     """
     is_main = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(signal.SIGINT) if is_main else None
-    if not is_main or not (is_first or isinstance(before, AtOnce)):
+    is_ours = isinstance(before, AtOnce) or (is_first and callable(before))
+    if not is_ours:  # another thread, a caller of the library, or a signal that is ignored
         yield
         return
     signal.signal(signal.SIGINT, AtOnce(line))
@@ -63,7 +65,9 @@ def interrupts() -> Generator[Callable[[], bool]]:
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False  # signals go to the main thread, which may not be ours
         return
-    kinds = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    every = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    # What is ignored stays so: `nohup` works by that.
+    kinds = [kind for kind in every if signal.getsignal(kind) is not signal.SIG_IGN]
     before = [signal.signal(kind, note) for kind in kinds]
     try:
         yield lambda: bool(asked)

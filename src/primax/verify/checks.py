@@ -72,5 +72,6 @@ def run_checks(names: Iterable[str], bench: Bench) -> list[Row]:
 def run_audit(names: Iterable[str], folder: Path, say: Say) -> list[Row]:
     """The rows that a run's own tables can show."""
     run = open_run(folder)
+    run.check_made()
     say(f"{len(run.windows['seed'])} windows of {run.method} in {folder}")
     return audit.audit_run(run, names)

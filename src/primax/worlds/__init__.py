@@ -33,7 +33,7 @@ def make_world(name: str, **options: Any) -> World:
 def world_name(options: object) -> str:
     """The name of the world these options belong to."""
     for name, kind in WORLDS.items():
-        if isinstance(options, kind.options()):
+        if type(options) is kind.options():
             return name
     raise InputError(f"no world has options of the kind {type(options).__name__}")
 
