@@ -23,6 +23,7 @@ from primax.rewards.prime.novelty import Where
 from primax.rewards.transition import Batch, Recent
 from primax.runs import checkpoints, trees
 from primax.runs.config_json import create
+from primax.runs.export import WHICH
 from primax.runs.provenance import provenance
 from primax.runs.read import open_run
 
@@ -169,7 +170,7 @@ def test_at_the_papers_size_a_seed_takes_less_than_four_megabytes(tmp_path):
     config = configure("prime", "butterflies")
     state = jax.tree.map(filled, training.state_like(make_learner(config), 2))
     saved(tmp_path / "run", config, (0, 1), state)
-    for which in primax.export.WHICH:
+    for which in WHICH:
         size = len(primax.export.export(tmp_path / "run", which))
         assert 2.5e6 < size / 2 < 4e6, which
 
