@@ -3,6 +3,7 @@
 import atexit
 import os
 import shutil
+import signal
 import tempfile
 
 import jax
@@ -14,6 +15,11 @@ jax.config.update("jax_default_matmul_precision", "highest")
 # Most of a test's time is the compiler's, and this halves it. It changes how the machine code of
 # this process is made, not what it means; commands started by a test are compiled as a user's are.
 jax.config.update("jax_disable_most_optimizations", True)
+
+# A shell that puts the tests into the background ignores what some of them send.
+for kind in (signal.SIGINT, signal.SIGHUP):
+    if signal.getsignal(kind) is signal.SIG_IGN:
+        signal.signal(kind, signal.default_int_handler if kind == signal.SIGINT else signal.SIG_DFL)
 
 # Workers fill the cores: a second thread of numpy's would wait for one, spinning. Workers inherit it.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -37,6 +37,7 @@ def told(capsys, *args) -> str:
     return re.sub(r"\s+", " ", capsys.readouterr().out)
 
 
+@pytest.mark.slow
 def test_both_at_every_door(added, capsys, tmp_path):
     """Trained, finished again, listed, shown, measured, audited, packed, compared."""
     run, packed = tmp_path / "moved_corridor", tmp_path / "packed"

@@ -204,6 +204,7 @@ def test_no_weight_on_noise_leaves_scaled_novelty_alone():
         assert bench.parts(0, action).reward == pytest.approx(min(2.0, 50 * v_epi), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_one_head_disagrees_with_nobody():
     bench = Bench(NOISE, [table(c1=ONE, c2=OTHER)])
     assert all(bench.parts(cell, action).v_lotv == 0.0 for cell in range(4) for action in range(5))
@@ -270,6 +271,7 @@ def test_a_key_space_that_does_not_fit_is_refused():
             Prime(spec, PrimeConfig())
 
 
+@pytest.mark.slow
 def test_batches_are_scored_row_by_row():
     bench = Bench(NOISE, [table(c1=ONE), table(c1=OTHER)], counts={(1, 1): 5})
     rows = [(0, 0, 1), (1, 1, 2), (3, 4, 0)]

@@ -45,6 +45,7 @@ def test_within_a_window_rewards_keep_their_bits_and_at_its_end_they_are_the_liv
     np.testing.assert_allclose(said["reward_jump"], jump, rtol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("novelty", ["rnd", "ensemble"])
 def test_prime_takes_a_learnt_novelty(novelty):
     """Frozen with the window, of the state asked about, and worth less once it was learnt."""

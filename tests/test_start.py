@@ -43,7 +43,10 @@ def begun(*args) -> subprocess.Popen:
 def interrupted(process: subprocess.Popen) -> str:
     """What is said within seconds of Ctrl-C."""
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=10)
+    try:
+        _, said = process.communicate(timeout=10)
+    finally:
+        process.kill()
     assert process.returncode == 130, said
     assert said.count("\n") == 1 and said.startswith("primax: stopped"), said
     return said
