@@ -57,7 +57,7 @@ def test_ctrl_c_while_libraries_load(seconds):
     """An exception would surface in the loading of compiled libraries, as a page of traceback."""
     process = begun("worlds")
     time.sleep(seconds)
-    interrupted(process)
+    assert interrupted(process) == "primax: stopped\n"
 
 
 def test_ctrl_c_while_compiling_answers_at_once_and_says_how_to_go_on(tmp_path, monkeypatch):
