@@ -18,11 +18,10 @@ from primax.config.schema import Config
 from primax.methods import Method, build
 from primax.nn import nets
 from primax.rewards.base import Reward
+from primax.rewards.streams import EPISODE, INIT, REFRESH, ROUND, stream
 from primax.rewards.transition import Recent, Step
 from primax.worlds import ACTIONS, World, tally
 
-# Each use of randomness has its own stream of the seed's key.
-INIT, EPISODE, ROUND, REFRESH = range(4)
 Clock = Int[Array, ""]
 Metrics = dict[str, Float[Array, "..."]]
 
@@ -53,7 +52,7 @@ class Learner(eqx.Module):
     def init(self, root: PRNGKeyArray, seed: Int[Array, ""]) -> State:
         """A seed's first state; it depends on the root key and the seed alone."""
         key = jax.random.fold_in(root, seed)
-        k_world, k_critics, k_reward, k_begin = jax.random.split(_stream(key, INIT, 0), 4)
+        k_world, k_critics, k_reward, k_begin = jax.random.split(stream(key, INIT, 0), 4)
         world = self.world.for_seed(seed)
         first = world.reset(k_world)
         obs = world.observe(first)
@@ -61,7 +60,7 @@ class Learner(eqx.Module):
         slot = ring.Slot(ring.pack(obs), memo)
         zero, never = jnp.int32(0), jnp.bool_(False)
         row = _row(zero, jnp.float32(0), (zero, zero), never, never)
-        heads, planes = self.config.critics.heads, self.reward.view_planes
+        heads, planes = self.config.critics.heads, self.reward.view_shape
         critics = critic.init(k_critics, heads, self.config.net, planes, len(ACTIONS))
         return State(
             seed=seed,
@@ -82,7 +81,7 @@ class Learner(eqx.Module):
 
         def round_(carry, _):
             state, clock = carry
-            *k_collect, _ = jax.random.split(_stream(state.key, ROUND, clock), 5)
+            *k_collect, _ = jax.random.split(stream(state.key, ROUND, clock), 5)
             state = self._collect(state, clock, k_collect, is_random=True)
             return (state, clock + self.config.update_every), {}
 
@@ -92,14 +91,14 @@ class Learner(eqx.Module):
         """Freezes the reward, then acts and learns for a window."""
         config = self.config
         recent, greedy = self._recent(state, clock)
-        k_refresh = _stream(state.key, REFRESH, clock)
+        k_refresh = stream(state.key, REFRESH, clock)
         reward, metrics = self.reward.refresh(state.reward, recent, k_refresh)
         state = replace(state, reward=reward)
         maps = self.reward.maps(reward, recent)
 
         def round_(carry, _):
             state, clock = carry
-            *k_collect, k_update = jax.random.split(_stream(state.key, ROUND, clock), 5)
+            *k_collect, k_update = jax.random.split(stream(state.key, ROUND, clock), 5)
             state = self._collect(state, clock, k_collect, is_random=False)
             clock = clock + config.update_every
             state, metrics = self._update(state, clock, k_update)
@@ -115,7 +114,7 @@ class Learner(eqx.Module):
     def _recent(self, state: State, clock: Clock) -> tuple[Recent, Int[Array, " rows"]]:
         """The snapshot a window is frozen from, and the greedy actions after its rows."""
         age = jnp.arange(self.config.recent, 0, -1)
-        rows = ring.read(state.ring, clock, age, self.reward.spec.planes)
+        rows = ring.read(state.ring, clock, age, self.reward.spec.shape)
         is_last = ((clock - age) % self.world.horizon == self.world.horizon - 1) | rows.terminated
 
         def values(views):
@@ -182,7 +181,7 @@ class Learner(eqx.Module):
 
     def _begin(self, state: State, clock: Clock) -> State:
         """Where an episode is over, starts the next; and syncs the targets when due."""
-        k_world, k_reward = jax.random.split(_stream(state.key, EPISODE, clock))
+        k_world, k_reward = jax.random.split(stream(state.key, EPISODE, clock))
         world = self.world.for_seed(state.seed)
         fresh = world.reset(k_world)
         obs = world.observe(fresh)
@@ -257,7 +256,7 @@ class Learner(eqx.Module):
         config, (k_sample, k_learn) = self.config, jax.random.split(key)
         high = ring.open_rows(state.ring, clock)
         age = 1 + jax.random.randint(k_sample, (config.critics.batch,), 0, high)
-        batch = ring.read(state.ring, clock, age, self.reward.spec.planes)
+        batch = ring.read(state.ring, clock, age, self.reward.spec.shape)
         score = self.reward.score(state.reward, batch)
         before = nets.patches(self.reward.view(batch.obs, batch.memo))
         after = nets.patches(self.reward.view(batch.next_obs, batch.next_memo))
@@ -278,11 +277,6 @@ def make_learner(
 ) -> Learner:
     """The learner of a configuration, with the world and the reward it names or those given."""
     return Learner(config, *build(config, method, world))
-
-
-def _stream(key: PRNGKeyArray, use: int, clock: Clock | int) -> PRNGKeyArray:
-    """The key for one use at one time."""
-    return jax.random.fold_in(jax.random.fold_in(key, use), clock)
 
 
 def _row(action, task, keys, terminated, idle) -> ring.Row:
