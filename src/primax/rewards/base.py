@@ -63,7 +63,7 @@ class Spec(eqx.Module):
         num = self.recent
         obs = jnp.zeros((num, *self.planes), jnp.uint8)
         whole, number, never = (jnp.zeros(num, kind) for kind in (jnp.int32, jnp.float32, bool))
-        rows = Batch(obs, whole, number, obs, never, number, whole, whole, (), ())
+        rows = Batch(obs, whole, number, obs, never, never, number, whole, whole, (), ())
         return Recent(rows, never, never, jnp.zeros((num, self.num_actions), jnp.float32))
 
 
