@@ -92,6 +92,7 @@ def test_the_loss_is_rlaxs_squared_error_for_every_head(double):
             error = jax.vmap(rlax.q_learning)(q, action, reward, discount, q_target)
         losses.append(jnp.mean(error**2))
     assert float(metrics["loss"]) == pytest.approx(float(np.mean(losses)), rel=1e-4)
+    assert float(metrics["y_abs_top"]) == float(metrics["y_abs_max"]) > float(metrics["y_abs"])
 
 
 def test_rows_of_no_weight_teach_nothing():

@@ -21,7 +21,7 @@ from probes import (
 )
 
 from primax.agent import critics
-from primax.agent.learner import Learner, make_learner
+from primax.agent.learner import Learner, _reduce, make_learner
 from primax.agent.training import compile_program
 from primax.api import train
 from primax.config.schema import Config, CriticsConfig, ExploreConfig, NetConfig
@@ -266,6 +266,12 @@ def test_windows_need_not_hold_whole_episodes():
         zip(*(result.episodes[name].tolist() for name in ("seed", "episode", "step")), strict=True)
     )
     assert rows == [(seed, i, 100 * (i + 1)) for seed in (0, 1) for i in range(4)]
+
+
+def test_of_the_largest_targets_the_mean_is_kept_and_the_maximum():
+    """Two minibatches whose largest targets are 1 and 3."""
+    said = _reduce({name: jnp.array([1.0, 3.0]) for name in ("y_abs_top", "y_abs_max")})
+    assert said == {"y_abs_top": 2.0, "y_abs_max": 3.0}
 
 
 def test_measures_by_hand():

@@ -144,6 +144,7 @@ def update(
         "loss": jnp.mean(losses),
         "reward": jnp.mean(reward),
         "y_abs": jnp.mean(jnp.abs(y)),
+        "y_abs_top": jnp.max(jnp.abs(y)),
         "y_abs_max": jnp.max(jnp.abs(y)),
         "q_taken_abs_max": jnp.max(jnp.abs(taken)),
         "q_target_abs_max": jnp.max(jnp.abs(q_after)),
