@@ -86,7 +86,7 @@ def check(home: Path, names: list[str]) -> int:
             anew, resumed = Path(place, "anew"), Path(place, "resumed")
             train(method, world, 2, "smoke", settings, out=anew)
             shutil.copytree(home / "half" / name, resumed)
-            assert primax(["resume", str(resumed)]) == 0, name
+            assert primax(["resume", str(resumed), "--anyway"]) == 0, name
             for folder in (anew, resumed):
                 _last_checkpoint(folder)
                 found = hashes(folder)

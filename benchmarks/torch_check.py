@@ -83,6 +83,7 @@ def rows_of(loop: Loop, index: np.ndarray, ended: np.ndarray) -> Batch:
         next_obs=jnp.asarray(row["next_obs"]),
         task=jnp.asarray(row["task"]),
         terminated=jnp.asarray(ended),
+        truncated=jnp.zeros(len(index), bool),
         weight=jnp.ones(len(index)),
         memo=(),
         next_memo=(),

@@ -42,6 +42,7 @@ def batch(seed: int, num: int = 8, memo=(), next_memo=()) -> Batch:
         task=jnp.asarray(rng.normal(size=num), jnp.float32),
         next_obs=jnp.asarray(observations(rng, num)),
         terminated=jnp.zeros(num, bool),
+        truncated=jnp.zeros(num, bool),
         weight=jnp.ones(num).at[-1].set(0.0),
         key=jnp.asarray(key, jnp.int32),
         next_key=jnp.asarray(rng.integers(0, STATES, num), jnp.int32),
@@ -160,8 +161,8 @@ def dreamt(reward, seeds: tuple[int, ...] = (0, 1), rounds: int = 3):
         memo = jax.tree.map(lambda x, y: jnp.concatenate([x[None], y[:-1]]), first, memos)
         never = jnp.zeros(num, bool)
         next_key = key[1:] // spec.num_actions
-        rows = (obs[:-1], action[:-1], task, obs[1:], never, jnp.ones(num), key[:-1], next_key)
-        rows = Batch(*rows, memo, memos)
+        rows = (obs[:-1], action[:-1], task, obs[1:], never, never, jnp.ones(num), key[:-1])
+        rows = Batch(*rows, next_key, memo, memos)
         state, _ = reward.refresh(state, snapshot(rows), k_begin)
 
         def round_(state, key):

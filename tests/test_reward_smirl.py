@@ -29,6 +29,7 @@ def rows(obs: np.ndarray, memos: list) -> Batch:
         task=jnp.zeros(num),
         next_obs=jnp.asarray(obs[1:]),
         terminated=jnp.zeros(num, bool),
+        truncated=jnp.zeros(num, bool),
         weight=jnp.ones(num),
         key=whole,
         next_key=whole,

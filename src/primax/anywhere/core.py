@@ -117,7 +117,7 @@ class Core:
             key=lived.key,
             next_key=next_key,
             terminated=step.terminated,
-            is_last=is_over,
+            truncated=step.truncated,
             is_lived=step.valid,
             memo=memo,
             next_memo=state.memo,
@@ -153,6 +153,7 @@ class Core:
             task=steps.task,
             next_obs=next_obs,
             terminated=steps.terminated,
+            truncated=steps.truncated,
             weight=steps.valid.astype(jnp.float32),
             key=key * self.reward.spec.num_actions + steps.action,
             next_key=next_key,
@@ -346,7 +347,7 @@ class Core:
             state.rows,
         )
         every = lambda x: jnp.tile(x, config.envs)  # noqa: E731
-        is_last = rows.is_last | every(age == 1)
+        is_last = rows.terminated | rows.truncated | every(age == 1)
         batch = store.batch(rows, state.moments, spec.kind, spec.shape)
         return Recent(batch, every(tick >= 0), is_last)
 

@@ -28,8 +28,7 @@ class Rows(eqx.Module):
     next_key: Int[Array, "*n"]
     """Of the state alone."""
     terminated: Bool[Array, "*n"]
-    is_last: Bool[Array, "*n"]
-    """The episode was over after it."""
+    truncated: Bool[Array, "*n"]
     is_lived: Bool[Array, "*n"]
     """It is a step."""
     memo: PyTree
@@ -72,6 +71,7 @@ def batch(
         task=rows.task,
         next_obs=after,
         terminated=rows.terminated,
+        truncated=rows.truncated,
         weight=rows.is_lived.astype(jnp.float32),
         key=rows.key,
         next_key=rows.next_key,

@@ -38,6 +38,8 @@ class DirichletConfig:
             if length > config.recent:
                 wrong = f"{name} ({length}) must not be longer than recent ({config.recent})"
                 raise InputError(f"{wrong}: transitions are counted from the newest rows")
+        if config.snapshot != "newest":
+            raise InputError("snapshot=random would leave steps uncounted: dirichlet takes newest")
 
 
 class DirichletState(eqx.Module):

@@ -25,12 +25,18 @@ class Batch(eqx.Module):
     task: Float[Array, "*n"]
     next_obs: Obs
     terminated: Bool[Array, "*n"]
+    truncated: Bool[Array, "*n"]
+    """Whether the time limit came after this row."""
     weight: Float[Array, "*n"]
     """One, or zero where the row teaches nothing."""
     key: Int[Array, "*n"]
     next_key: Int[Array, "*n"]
     memo: PyTree
     next_memo: PyTree
+
+    def is_end(self, truncation: str) -> Bool[Array, "*n"]:
+        """After which rows nothing follows: where the world ended, and for `end` at the time limit."""
+        return self.terminated | self.truncated if truncation == "end" else self.terminated
 
 
 class Recent(eqx.Module):

@@ -158,10 +158,11 @@ class Lab:
         return Where(obs, key % self.prime.spec.num_actions, key)
 
 
-def run_lab(moments: str, seed: int = 0) -> Lab:
+def run_lab(moments: str, seed: int = 0, others: dict[str, str] | None = None) -> Lab:
     """Trains for a warm-up and two windows: init, warm-up and window are the learner's own."""
     name, settings = LABS[moments]
-    config = configure("prime", name, "smoke", SMALL | settings | {"reward.moments": moments})
+    settings = SMALL | settings | {"reward.moments": moments} | (others or {})
+    config = configure("prime", name, "smoke", settings)
     world, prime = build(config)
     assert isinstance(prime, Prime)
     learner = Learner(config, world, Watched(prime.spec, prime))

@@ -93,7 +93,7 @@ class Prime(Reward[PrimeState]):
     ) -> tuple[PrimeState, Metrics]:
         live = (state.constants, state.online, state.prior, state.inverse, state.novelty)
         window, readout = self.freezer.freeze(live, recent, key)
-        was, now = (self.freezer.parts(w, _where(recent.rows)) for w in (state.window, window))
+        was, now = (self.freezer.parts(w, _where(recent.rows)) for w in (self.reads(state), window))
         metrics = telemetry.boundary(window, readout, recent, was.reward, now.reward)
         return replace(state, window=window), metrics
 
@@ -112,7 +112,12 @@ class Prime(Reward[PrimeState]):
 
     def parts(self, state: PrimeState, batch: Batch) -> Parts:
         """The reward of transitions, with all it is made of."""
-        return self.freezer.parts(state.window, _where(batch))
+        return self.freezer.parts(self.reads(state), _where(batch))
+
+    def reads(self, state: PrimeState) -> Window:
+        """What scores: the window, with live counts in the place of its own where that is asked."""
+        is_live = self.config.counts == "live"
+        return replace(state.window, novelty=state.novelty) if is_live else state.window
 
     def score(self, state: PrimeState, batch: Batch) -> Float[Array, " batch"]:
         return self.parts(state, batch).reward
@@ -141,7 +146,7 @@ class Prime(Reward[PrimeState]):
         self, state: PrimeState, batch: Batch, after: heads.Seen, key: PRNGKeyArray
     ) -> tuple[Float[Array, "batch actions"], Float[Array, "heads batch quantiles"]]:
         """π_ref at s', and ζ_k of every transition; a' is drawn once and shared by the heads."""
-        window, num = state.window, self.spec.num_actions
+        window, num = self.reads(state), self.spec.num_actions
         q = heads.ensemble(window.heads, state.prior, after, num, window.constants)
         policy = heads.reference_policy(jnp.mean(q[0], axis=-1), window.constants.temperature)
         action = jax.random.categorical(key, jnp.log(policy))
@@ -149,7 +154,8 @@ class Prime(Reward[PrimeState]):
         numbers = window.constants
         x = self.freezer.novelty.value(window.novelty, _where(batch))
         bonus = continuation_bonus(x, self.config.bonus, numbers.count_scale, numbers.gamma)
-        discount = numbers.gamma * (1.0 - batch.terminated.astype(jnp.float32))
+        is_end = batch.is_end(self.config.truncation)
+        discount = numbers.gamma * (1.0 - is_end.astype(jnp.float32))
         per_row = jax.vmap(quantile.zeta)
         return policy, jax.vmap(per_row, in_axes=(None, None, 0))(bonus, discount, q_taken)
 
