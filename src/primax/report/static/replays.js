@@ -97,12 +97,15 @@ P.drawReplay = (state, at) => {
   }
 };
 
+// The board in the colours of the theme; what lives on it has the same on both.
+const BOARD = { light: { floor: "#f6f3ec", line: "#e6e1d6", wall: "#2b303b", noise: "#c3c1c2", ink: "#2b303b", glow: 0.25 }, dark: { floor: "#24282e", line: "#343941", wall: "#777d88", noise: "#4d5058", ink: "#d9d6cf", glow: 0.4 } };
+P.board = () => BOARD[P.isDark() ? "dark" : "light"];
 const DEPTH = ["noise", "wall", "flag", "butterfly", "caught_flash", "agent"];
 P.drawWorld = (canvas, { shape: [rows, cols] }, frames, at) => {
   const width = canvas.clientWidth, size = width / cols, context = P.sized(canvas, width, size * rows), frame = frames[at];
   canvas.style.height = `${size * rows}px`;
-  context.fillStyle = "#f6f3ec"; context.fillRect(0, 0, width, size * rows);
-  context.strokeStyle = "#e6e1d6"; context.lineWidth = 1; context.beginPath();
+  context.fillStyle = P.board().floor; context.fillRect(0, 0, width, size * rows);
+  context.strokeStyle = P.board().line; context.lineWidth = 1; context.beginPath();
   for (let i = 1; i < cols; i++) { context.moveTo(i * size, 0); context.lineTo(i * size, size * rows); }
   for (let i = 1; i < rows; i++) { context.moveTo(0, i * size); context.lineTo(width, i * size); }
   context.stroke();
@@ -119,27 +122,27 @@ P.trail = (context, frames, at, centre, size) => {
   for (let i = Math.max(1, at - 24); i <= at; i++) {
     const a = frames[i - 1].agent?.[0], b = frames[i].agent?.[0];
     if (a === undefined || b === undefined) continue;
-    context.strokeStyle = `rgb(0 114 178 / ${0.5 * 0.9 ** (at - i)})`;
+    context.strokeStyle = `rgb(${P.isDark() ? "86 180 233" : "0 114 178"} / ${0.5 * 0.9 ** (at - i)})`;
     context.beginPath(); context.moveTo(...centre(a)); context.lineTo(...centre(b)); context.stroke();
   }
 };
 const disc = (context, x, y, r, fill) => { context.fillStyle = fill; context.beginPath(); context.arc(x, y, r, 0, 7); context.fill(); };
 const wing = (context, x, y, rx, ry, turn, fill) => { context.fillStyle = fill; context.beginPath(); context.ellipse(x, y, rx, ry, turn, 0, 7); context.fill(); };
 P.shapes = {
-  wall: (c, x, y, s) => { c.fillStyle = "#2b303b"; c.fillRect(x - s / 2, y - s / 2, s + 0.5, s + 0.5); },
-  noise: (c, x, y, s) => { c.fillStyle = "#c3c1c2"; c.fillRect(x - 0.47 * s, y - 0.47 * s, 0.94 * s, 0.94 * s); },
+  wall: (c, x, y, s) => { c.fillStyle = P.board().wall; c.fillRect(x - s / 2, y - s / 2, s + 0.5, s + 0.5); },
+  noise: (c, x, y, s) => { c.fillStyle = P.board().noise; c.fillRect(x - 0.47 * s, y - 0.47 * s, 0.94 * s, 0.94 * s); },
   agent: (c, x, y, s) => { disc(c, x, y, 0.36 * s, "#0072b2"); disc(c, x, y, 0.295 * s, "#fff"); disc(c, x, y, 0.235 * s, "#0072b2"); },
   flag: (c, x, y, s) => {
-    c.fillStyle = "rgb(0 158 115 / 25%)"; c.fillRect(x - 0.44 * s, y - 0.44 * s, 0.88 * s, 0.88 * s);
+    c.fillStyle = `rgb(0 158 115 / ${P.board().glow})`; c.fillRect(x - 0.44 * s, y - 0.44 * s, 0.88 * s, 0.88 * s);
     c.fillStyle = "#009e73"; c.beginPath(); c.moveTo(x - 0.2 * s, y - 0.38 * s); c.lineTo(x + 0.3 * s, y - 0.18 * s); c.lineTo(x - 0.2 * s, y + 0.02 * s); c.fill();
-    c.fillStyle = "#2b303b"; c.fillRect(x - 0.235 * s, y - 0.4 * s, 0.07 * s, 0.78 * s);
+    c.fillStyle = P.board().ink; c.fillRect(x - 0.235 * s, y - 0.4 * s, 0.07 * s, 0.78 * s);
   },
   butterfly: (c, x, y, s) => {
     for (const side of [-1, 1]) {
       wing(c, x + side * 0.15 * s, y + 0.16 * s, 0.16 * s, 0.12 * s, side * 0.8, "#d55e00");
       wing(c, x + side * 0.21 * s, y - 0.12 * s, 0.21 * s, 0.14 * s, -side * 0.6, "#e69f00");
     }
-    c.fillStyle = "#2b303b"; c.fillRect(x - 0.035 * s, y - 0.2 * s, 0.07 * s, 0.44 * s);
+    c.fillStyle = P.board().ink; c.fillRect(x - 0.035 * s, y - 0.2 * s, 0.07 * s, 0.44 * s);
   },
   caught_flash: (c, x, y, s) => { disc(c, x, y, 0.49 * s, "#e69f00"); disc(c, x, y, 0.44 * s, "#f0e442"); },
   other: (c, x, y, s) => { c.fillStyle = "#cc79a7"; c.beginPath(); c.moveTo(x, y - 0.34 * s); c.lineTo(x + 0.34 * s, y); c.lineTo(x, y + 0.34 * s); c.lineTo(x - 0.34 * s, y); c.fill(); },
