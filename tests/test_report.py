@@ -517,8 +517,8 @@ def test_the_audit_is_a_matrix_of_runs_and_promises(tmp_path):
 
 
 def test_no_line_ends_inside_a_name():
-    assert unbroken("Ext-DQN < 3 on 10 × 10") == (
-        '<span class="unbroken">Ext-DQN</span> &lt; 3 on <span class="unbroken">10 × 10</span>'
+    assert unbroken("Ext-DQN < 2.0e-05 on 10 × 10") == (
+        '<span class="unbroken">Ext-DQN</span> &lt; 2.0e-05 on <span class="unbroken">10 × 10</span>'
     )
 
 

@@ -219,7 +219,9 @@ def page_chart(visit, title: str):
     return visit.page.locator("#charts .chart", has_text=title).first
 
 
-@pytest.mark.parametrize("what", ["#charts .chart", "#dots .chart", "#strips", "#map-view"])
+@pytest.mark.parametrize(
+    "what", ["#charts .chart", "#dots .chart", "#strips", "#map-view", "#replay-view"]
+)
 def test_every_chart_is_saved_as_svg_png_and_csv(visit, what, tmp_path):
     page, menu = visit.page, visit.page.locator(f"{what} .save").first
     page.select_option("#measure", "average")
@@ -245,6 +247,9 @@ def test_every_chart_is_saved_as_svg_png_and_csv(visit, what, tmp_path):
         assert all(
             float(row["average"]) == averages[row["method"]][int(row["seed"])] for row in table
         )
+    if what == "#replay-view":  # east, then south, over and over
+        assert [row["action"] for row in table[:3]] == ["east", "south", "east"]
+        assert (table[1]["row"], table[1]["column"]) == ("0", "1")
     if what == "#charts .chart":
         seeds = [float(table[-1][f"seed {s}"]) for s in range(3)]
         assert float(table[-1]["mean"]) == pytest.approx(np.mean(seeds), rel=1e-4)

@@ -25,7 +25,18 @@ from primax.runs import measures
 from primax.verify.row import FAILS as BROKEN
 from primax.verify.row import HOLDS, PREMISE
 
-SCRIPTS = ("base", "save", "theme", "curves", "seeds", "maps", "replays", "tables", "start")
+SCRIPTS = (
+    "base",
+    "save",
+    "theme",
+    "curves",
+    "lines",
+    "seeds",
+    "maps",
+    "replays",
+    "tables",
+    "start",
+)
 """In the order they stand on the page."""
 CLASSES = {
     **dict.fromkeys((rule.REPRODUCED, claims.HOLDS, HOLDS), "good"),
@@ -135,11 +146,9 @@ def _gaps(entries: Entries) -> dict[str, list[tuple[str, str]]]:
 
 
 def unbroken(text: str) -> Markup:
-    """Text in which `Ext-DQN` and `10 × 10` are not broken over lines."""
-    joined = re.sub(
-        r"\w+(?:-\w+)+|\d+ × \d+", r'<span class="unbroken">\g<0></span>', str(escape(text))
-    )
-    return Markup(joined)
+    """Text in which `Ext-DQN` and `10 × 10` are not broken over lines; numbers and long names may be."""
+    found = r"\b[A-Za-z]\w{0,11}-\w{1,11}\b|\d+ × \d+"
+    return Markup(re.sub(found, r'<span class="unbroken">\g<0></span>', str(escape(text))))
 
 
 def shown(value: float | None, decimals: int | None = None) -> str:

@@ -6,7 +6,7 @@ P.startReplays = () => {
   view.hidden = false;
   P.options(run, runs.map((i) => [i, P.index.runs[i].name]), first);
   const state = { timer: 0 };
-  const draw = () => P.drawReplay(state, +at.value);
+  const draw = () => { state.at = +at.value; P.drawReplay(state); };
   const stop = () => { clearTimeout(state.timer); state.timer = 0; play.textContent = "Play"; play.setAttribute("aria-pressed", "false"); };
   const packed = () => P.chunk(+run.value, "replays");
   const load = () => {
@@ -28,6 +28,7 @@ P.startReplays = () => {
     P.options(episode, found.map(([i, e]) => [i, `${P.steps(e.episode)} (steps to ${P.steps(e.step)}), score ${P.number(e.score)}`]), best(found)[0]);
     load();
   };
+  P.$("#replay-view .controls").append(P.saver(() => state.episode ? P.replayTitle(state) : "replay", () => P.replayPicture(state), () => P.replayRows(state)));
   let isReady = false;
   P.drawn(view, () => { if (isReady) { P.replayParts(state); draw(); } else { isReady = true; seeds(); } });
   run.addEventListener("change", seeds);
@@ -77,8 +78,8 @@ P.replayParts = (state) => {
     : P.index.runs[state.run].method === "prime" ? "The reward's parts cannot be shown: this run's maps are missing or end before the episode." : "The reward's parts cannot be shown: only PRIME's runs record them.";
 };
 
-P.drawReplay = (state, at) => {
-  const { episode, frames, packed } = state, frame = frames[at];
+P.drawReplay = (state) => {
+  const { episode, frames, packed, at } = state, frame = frames[at];
   P.drawWorld(P.$("#stage"), packed, frames, at);
   const facts = [["step", `${at} of ${episode.actions.length}`], ["next action", at < episode.actions.length ? P.action(P.index.actions[+episode.actions[at]]) : "none: the end"], ["score of the episode", P.number(episode.score)]];
   if (episode.left) facts.push(["alive", at < episode.left.length ? String(episode.left[at]) : "—"]);
@@ -86,16 +87,39 @@ P.drawReplay = (state, at) => {
   P.$("#replay-at").setAttribute("aria-valuetext", facts[0][1]);
   P.$("#stage").setAttribute("aria-label", `The world at step ${facts[0][1]}: ${Object.entries(frame).filter(([name]) => name !== "wall").map(([name, cells]) => `${cells.length} ${name}`).join(", ")}`);
   P.$("#replay-lack").hidden = !state.parts.length || state.parts.some(({ values }) => !Number.isNaN(values[at] ?? 0));
-  for (const { values, scale: [low, high], value, canvas } of state.parts) {
+  for (const part of state.parts) {
+    const { values, value, canvas } = part, width = canvas.clientWidth;
     value.textContent = at < values.length ? (Number.isNaN(values[at]) ? "no data" : P.number(values[at])) : "—";
-    const width = canvas.clientWidth, context = P.sized(canvas, width, 34), X = (i) => 2 + (i / Math.max(1, values.length - 1)) * (width - 4);
-    const floor = Math.min(low, 0), Y = (v) => 31 - ((v - floor) / (high - floor || 1)) * 28;
-    context.strokeStyle = P.colour("line"); context.beginPath(); context.moveTo(0, Y(0)); context.lineTo(width, Y(0)); context.stroke();
-    context.strokeStyle = P.colour("accent"); context.lineWidth = 1.4;
-    P.stroke(context, [...values.keys()], values, X, Y);
-    if (at < values.length) { context.strokeStyle = P.colour("ink"); context.lineWidth = 1; context.beginPath(); context.moveTo(X(at), 0); context.lineTo(X(at), 34); context.stroke(); }
+    P.drawPart(P.sized(canvas, width, 34), width, part, at);
   }
 };
+P.drawPart = (context, width, { values, scale: [low, high] }, at) => {
+  const X = (i) => 2 + (i / Math.max(1, values.length - 1)) * (width - 4), floor = Math.min(low, 0), Y = (v) => 31 - ((v - floor) / (high - floor || 1)) * 28;
+  context.strokeStyle = P.colour("line"); context.beginPath(); context.moveTo(0, Y(0)); context.lineTo(width, Y(0)); context.stroke();
+  context.strokeStyle = P.colour("accent"); context.lineWidth = 1.4;
+  P.stroke(context, [...values.keys()], values, X, Y);
+  if (at < values.length) { context.strokeStyle = P.colour("ink"); context.lineWidth = 1; context.beginPath(); context.moveTo(X(at), 0); context.lineTo(X(at), 34); context.stroke(); }
+};
+
+// The board and the parts beside it at this step; and every step as a row.
+P.replayTitle = ({ run, episode }) => `${P.index.runs[run].name}, seed ${episode.seed}, episode ${episode.episode}`;
+P.replayPicture = (state) => {
+  const [rows, cols] = state.packed.shape, side = 320, tall = (side * rows) / cols;
+  return P.picture(760, Math.max(tall, 44 * state.parts.length), P.replayTitle(state), `step ${state.at} of ${state.episode.actions.length}, score ${P.number(state.episode.score)}`, (group) => {
+    P.pen(group).drawImage(P.$("#stage"), 0, 0, side, tall);
+    state.parts.forEach((part, i) => {
+      const place = P.svg("g", { transform: `translate(${side + 24} ${44 * i})` }), line = P.svg("g", { transform: "translate(160 0)" }), pen = P.pen(place);
+      pen.fillStyle = P.colour("ink"); pen.fillText(P.index.maps[part.name][0], 0, 17);
+      pen.textAlign = "right"; pen.fillText(part.value.textContent, 145, 17);
+      P.drawPart(P.pen(line), 250, part, state.at);
+      place.append(line); group.append(place);
+    });
+  });
+};
+P.replayRows = ({ episode, frames, packed, parts }) => [["step", "row", "column", "action", ...parts.map((part) => part.name)], ...[...episode.actions].map((action, i) => {
+  const cell = frames[i].agent[0], cols = packed.shape[1];
+  return [i, Math.floor(cell / cols), cell % cols, P.action(P.index.actions[+action]), ...parts.map((part) => part.values[i])];
+})];
 
 // The board in the colours of the theme; what lives on it has the same on both.
 const BOARD = { light: { floor: "#f6f3ec", line: "#e6e1d6", wall: "#2b303b", noise: "#c3c1c2", ink: "#2b303b", glow: 0.25 }, dark: { floor: "#24282e", line: "#343941", wall: "#777d88", noise: "#4d5058", ink: "#d9d6cf", glow: 0.4 } };
