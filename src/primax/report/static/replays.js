@@ -106,7 +106,9 @@ P.replayTitle = ({ run, episode }) => `${P.index.runs[run].name}, seed ${episode
 P.replayPicture = (state) => {
   const [rows, cols] = state.packed.shape, side = 320, tall = (side * rows) / cols;
   return P.picture(760, Math.max(tall, 44 * state.parts.length), P.replayTitle(state), `step ${state.at} of ${state.episode.actions.length}, score ${P.number(state.episode.score)}`, (group) => {
-    P.pen(group).drawImage(P.$("#stage"), 0, 0, side, tall);
+    const board = P.el("canvas");
+    P.drawWorld(board, state.packed, state.frames, state.at, 2 * side);
+    P.pen(group).drawImage(board, 0, 0, side, tall);
     state.parts.forEach((part, i) => {
       const place = P.svg("g", { transform: `translate(${side + 24} ${44 * i})` }), line = P.svg("g", { transform: "translate(160 0)" }), pen = P.pen(place);
       pen.fillStyle = P.colour("ink"); pen.fillText(P.index.maps[part.name][0], 0, 17);
@@ -125,8 +127,8 @@ P.replayRows = ({ episode, frames, packed, parts }) => [["step", "row", "column"
 const BOARD = { light: { floor: "#f6f3ec", line: "#e6e1d6", wall: "#2b303b", noise: "#c3c1c2", ink: "#2b303b", glow: 0.25 }, dark: { floor: "#24282e", line: "#343941", wall: "#777d88", noise: "#4d5058", ink: "#d9d6cf", glow: 0.4 } };
 P.board = () => BOARD[P.isDark() ? "dark" : "light"];
 const DEPTH = ["noise", "wall", "flag", "butterfly", "caught_flash", "agent"];
-P.drawWorld = (canvas, { shape: [rows, cols] }, frames, at) => {
-  const width = canvas.clientWidth, size = width / cols, context = P.sized(canvas, width, size * rows), frame = frames[at];
+P.drawWorld = (canvas, { shape: [rows, cols] }, frames, at, width = canvas.clientWidth) => {
+  const size = width / cols, context = P.sized(canvas, width, size * rows), frame = frames[at];
   canvas.style.height = `${size * rows}px`;
   context.fillStyle = P.board().floor; context.fillRect(0, 0, width, size * rows);
   context.strokeStyle = P.board().line; context.lineWidth = 1; context.beginPath();
