@@ -14,6 +14,28 @@ from primax.report.reading import Gap, attempt
 from primax.runs.read import BROKEN
 
 COLUMNS = {"scorecard.csv": card.COLUMNS, "claims.csv": claims.COLUMNS}
+PLACES = {
+    "sec:setting": "Section 3",
+    "sec:eval-setup": "Section 6.1",
+    "sec:eval-h1": "Section 6.2",
+    "sec:eval-theory": "Section 6.2",
+    "sec:eval-butter": "Section 6.3",
+    "sec:eval-gate": "Section 6.4",
+    "sec:discussion": "Section 7",
+    "app:exp": "Appendix A",
+    "app:stats": "Appendix B",
+    "app:estimators": "Appendix C",
+    "tab:main": "Table 1",
+    "tab:ablations": "Table 2",
+    "tab:hp-prime": "Table 3",
+    "tab:hp-base": "Table 4",
+    "tab:stats": "Table 5",
+    "tab:iqm": "Table 6",
+    "tab:seed": "Table 7",
+    "tab:mi": "Table 8",
+    "tab:scope": "Table 9",
+}
+"""What the labels in the paper's source are in print."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +46,7 @@ class Sheet:
     counts: tuple[tuple[str, int], ...]
     """Of each verdict."""
     places: tuple[str, ...]
-    """Labels of the paper's tables and sections."""
+    """The paper's tables and sections."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +97,16 @@ def _sheet(folder: Path, name: str, verdict: str, order: tuple[str, ...]) -> She
     found = Counter(row[verdict] for row in rows)
     names = [*order, *sorted(set(found) - set(order))]
     counts = tuple((word, found[word]) for word in names if found[word])
-    rows = [row | {"verdict": row[verdict]} for row in rows]
+    rows = [row | {"verdict": row[verdict], "where": _place(row["where"])} for row in rows]
+    if name == "claims.csv":
+        rank = {claims.FAILS: 0, claims.HOLDS: 2}
+        rows.sort(key=lambda row: rank.get(row["verdict"], 1))
     return Sheet(tuple(rows), counts, tuple(sorted({row["where"] for row in rows})))
+
+
+def _place(labels: str) -> str:
+    """`tab:main` as `Table 1`; what is no label of the paper stays."""
+    return ", ".join(PLACES.get(label, label) for label in labels.split(", "))
 
 
 def _caveats(rows: list[dict[str, str]]) -> tuple[str, ...]:
