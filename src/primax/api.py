@@ -10,6 +10,7 @@ from primax.agent.training import compile_program
 from primax.config.schema import Config
 from primax.config.seeds import parse_seeds
 from primax.errors import InputError
+from primax.files import place
 from primax.methods import METHODS, Method, find_method, find_world
 from primax.presets import configure
 from primax.runs.loop import OnWindow, Result, in_memory
@@ -39,7 +40,7 @@ def train(
     learner = make_learner(config, method, world)
     if out is None:
         return in_memory(compile_program(learner, numbers), on_window)
-    folder = Path(out)
+    folder = place(out)
     if not (folder / "config.json").exists():
         job = begin(folder, learner, numbers)
     else:
