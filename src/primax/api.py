@@ -34,13 +34,15 @@ def train(
     Both may be names, or objects of your own: a `primax.Method`, a `primax.World`. With `out` the
     run lives in that folder: if it is stopped or killed, the same call takes it up.
     """
+    if not callable(on_window):
+        raise InputError(f"on_window takes a function, got {on_window!r}")
     config, numbers = configure(method, world, preset, settings), parse_seeds(seeds)
     if out is not None:
+        folder = place(out)
         _check_names(find_method(method), find_world(world)[0], config)
     learner = make_learner(config, method, world)
     if out is None:
         return in_memory(compile_program(learner, numbers), on_window)
-    folder = place(out)
     if not (folder / "config.json").exists():
         job = begin(folder, learner, numbers)
     else:

@@ -79,7 +79,10 @@ def configure(
     if "method" in settings:
         raise InputError("method is not a field to set: give it as the first argument")
     # All at once, so that fields which must fit each other can be changed together.
-    given = {name: str(value) for name, value in settings.items()}
+    try:
+        given = {name: str(value) for name, value in settings.items()}
+    except ValueError as error:  # a number of thousands of digits
+        raise InputError(f"settings has a value that cannot be written: {error}") from error
     config = override(config, changes | given)
     if hasattr(config.world, "layout"):
         # The map itself, so that a run does not depend on a file that may change.

@@ -106,7 +106,7 @@ def _header(file: Any, size: int) -> Header:
     is_plain = version == (1, 0) and not is_fortran and kind.itemsize > 0
     if not is_plain or not all(part.base.kind in "biuf" and part.isnative for part in numbers):
         raise NpzError(f"an array of {kind} is none that a run writes")
-    if max(kind.itemsize * math.prod(shape), *shape, 0) > size - file.tell():
+    if kind.itemsize * math.prod(shape) > size - file.tell():
         raise NpzError(f"an array of {kind} {list(shape)} is larger than its file")
     return kind, shape
 
