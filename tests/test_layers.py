@@ -6,6 +6,7 @@ from pathlib import Path
 SOURCE = Path(__file__).parent.parent / "src" / "primax"
 LAYERS = [
     {"errors"},
+    {"files"},
     {"config"},
     {"stats", "output"},
     {"worlds", "nn"},

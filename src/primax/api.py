@@ -10,6 +10,7 @@ from primax.agent.training import compile_program
 from primax.config.schema import Config
 from primax.config.seeds import parse_seeds
 from primax.errors import InputError
+from primax.files import place
 from primax.methods import METHODS, Method, find_method, find_world
 from primax.presets import configure
 from primax.runs.loop import OnWindow, Result, in_memory
@@ -33,13 +34,15 @@ def train(
     Both may be names, or objects of your own: a `primax.Method`, a `primax.World`. With `out` the
     run lives in that folder: if it is stopped or killed, the same call takes it up.
     """
+    if not callable(on_window):
+        raise InputError(f"on_window takes a function, got {on_window!r}")
     config, numbers = configure(method, world, preset, settings), parse_seeds(seeds)
     if out is not None:
+        folder = place(out)
         _check_names(find_method(method), find_world(world)[0], config)
     learner = make_learner(config, method, world)
     if out is None:
         return in_memory(compile_program(learner, numbers), on_window)
-    folder = Path(out)
     if not (folder / "config.json").exists():
         job = begin(folder, learner, numbers)
     else:

@@ -19,6 +19,11 @@ class StoppedError(RunError):
     """A run was asked to stop, and has."""
 
 
+def one_line(text: object) -> str:
+    """For a terminal: what would move its cursor, or end the line, is shown as its code."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(text))
+
+
 def canonical(name: str) -> str:
     """`Centre-Stay` and `centre_stay` are one name: lower case, underscores."""
     return name.strip().lower().replace("-", "_").replace(" ", "_")

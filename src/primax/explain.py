@@ -123,6 +123,8 @@ def _newest_observations(
     age = np.arange(min(num, clock), 0, -1)
     rows = ring.read(stored, jnp.int32(clock), jnp.asarray(age), spec.shape)
     key, seen = np.asarray(rows.key), np.asarray(rows.obs)
+    if key.size and not 0 <= key.min() <= key.max() < spec.num_keys:
+        raise InputError("the state was not made by a run: it has keys the world has not")
     obs = np.zeros((spec.num_keys, *spec.shape), np.uint8)
     obs[key] = seen  # oldest first, so the newest stays
     is_met = np.zeros(spec.num_keys, bool)
@@ -183,7 +185,8 @@ def recorded_maps(folder: Path, seed: int, step: int) -> tuple[int, dict[str, np
     """The maps a run kept of the window that ended at a step, or of the nearest one."""
     run = open_run(folder)
     maps = run.maps()
-    window, row = int(np.abs(maps["step"] - step).argmin()), _row(seed, run.given_seeds)
+    window = min(range(len(maps["step"])), key=lambda i: abs(int(maps["step"][i]) - step))
+    row = _row(seed, run.given_seeds)
     drawn = {name: maps[name][window, row] for name in MAPS if name in maps}
     return int(maps["step"][window]), drawn
 

@@ -5,17 +5,20 @@ are several tasks, that number is the seed's mean over tasks.
 """
 
 import csv
+import io
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata, trim_mean, ttest_ind_from_stats
 
+from primax import files
 from primax.errors import InputError, hint
 
 Floats = NDArray[np.float64]
@@ -285,9 +288,9 @@ def _refusal(path: object, line: int, column: str, fault: str) -> InputError:
 def _read_rows(path: str | PathLike[str]) -> Rows:
     """The file's lines that hold something, numbered, the column names first."""
     try:
-        with open(path, newline="", encoding="utf-8-sig") as file:
-            reader = csv.reader(file, strict=True)
-            rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
+        text = files.read(Path(path)).decode("utf-8-sig")
+        reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+        rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
     except (OSError, UnicodeError, csv.Error) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{path}: {reason}; give a CSV file of scores") from error

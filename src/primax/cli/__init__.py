@@ -6,9 +6,11 @@ import importlib
 import io
 import itertools
 import sys
-from typing import NoReturn
+from pathlib import Path
+from typing import Any, NoReturn
 
-from primax.errors import InputError, RunError, hint
+from primax.errors import InputError, RunError, hint, one_line
+from primax.files import place
 from primax.runs.stops import on_ctrl_c
 
 COMMANDS = {
@@ -30,6 +32,10 @@ COMMANDS = {
 
 class Parser(argparse.ArgumentParser):
     """Reports what is wrong in one line, with the nearest option."""
+
+    def __init__(self, **named: Any):
+        super().__init__(**named)
+        self.register("type", Path, place)  # wherever an option takes a path
 
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message}; see {self.prog} --help")
@@ -88,10 +94,10 @@ def main(argv: list[str] | None = None) -> int:
         with on_ctrl_c("stopped", is_first=True):
             return run(sys.argv[1:] if argv is None else argv)
     except InputError as error:
-        sys.stderr.write(f"primax: {error}\n")
+        sys.stderr.write(f"primax: {one_line(error)}\n")
         return 2
     except RunError as error:
-        sys.stderr.write(f"primax: {error}\n")
+        sys.stderr.write(f"primax: {one_line(error)}\n")
         return 1
     except KeyboardInterrupt:
         sys.stderr.write("primax: stopped\n")
@@ -101,5 +107,6 @@ def main(argv: list[str] | None = None) -> int:
         sys.stderr.close()
         return 141
     except OSError as error:
-        sys.stderr.write(f"primax: {error.filename or 'the disk'}: {error.strerror or error}\n")
+        says = f"{error.filename or 'the disk'}: {error.strerror or error}"
+        sys.stderr.write(f"primax: {one_line(says)}\n")
         return 1

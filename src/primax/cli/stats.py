@@ -100,6 +100,9 @@ def _run(path: Path) -> Run:
 def _sample(run: Run, measure: str) -> Sample:
     """A measure of one run, or one line on why there is none."""
     sample = measure_of(run, measure)
+    column = measure.partition(":")[2]
+    if column and column not in run.windows:
+        raise InputError(f"{run.path} has no column {column!r}{hint(column, run.windows)}")
     if sample is None:
         raise InputError(f"{run.path} has no {measure}: the run did not record it")
     return sample

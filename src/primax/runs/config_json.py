@@ -7,6 +7,7 @@ from typing import Any
 
 from primax.config.fields import Later, walk
 from primax.config.schema import Config, CriticsConfig, ExploreConfig, NetConfig
+from primax.config.seeds import check_seeds
 from primax.errors import InputError
 from primax.methods import METHODS
 from primax.runs import disk
@@ -49,8 +50,9 @@ def from_json(content: dict[str, Any]) -> tuple[Config, Seeds]:
     config = Config(world=options, **content)
     for field in walk(config):  # options may be of a class that checks nothing itself
         field.check()
-    if not seeds or not all(type(seed) is int for seed in seeds):
-        raise ValueError(f"seeds takes whole numbers, got {seeds}")
+    check_seeds(seeds)
+    if "\n" not in (layout := str(getattr(options, "layout", ""))) and layout.endswith(".txt"):
+        raise ValueError("world.layout names a file; a run keeps the map itself")
     return config, seeds
 
 

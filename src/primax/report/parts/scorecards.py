@@ -1,10 +1,12 @@
 """What `primax reproduce` wrote of a reproduction: its scorecard and claims, for a page."""
 
 import csv
+import io
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from primax import files
 from primax.errors import InputError
 from primax.output.sheet import ABSENT
 from primax.paper.claims import claims
@@ -67,7 +69,7 @@ def read(folder: Path) -> Reproduction:
         "claims", lambda: _sheet(folder, "claims.csv", "ours", (claims.HOLDS, claims.FAILS))
     )
     note = folder / "scale"
-    scale = attempt("scale", lambda: note.read_text(encoding="utf-8").strip())
+    scale = attempt("scale", lambda: files.read(note).decode("utf-8").strip())
     caveats = attempt("runs", lambda: _caveats(_rows(folder, "runs.csv")))
     return Reproduction(
         str(folder),
@@ -82,8 +84,8 @@ def _rows(folder: Path, name: str) -> list[dict[str, str]]:
     path = folder / name
     if not path.exists():
         raise InputError(f"no {name}: primax reproduce --no-run --out {folder} writes it")
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file, strict=True))
+    text = files.read(path).decode("utf-8")
+    rows = list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
     if not rows or any(None in row or None in row.values() for row in rows):
         raise InputError(f"{path} is not the table primax reproduce writes")
     return [{key: value.strip("`") for key, value in row.items()} for row in rows]
