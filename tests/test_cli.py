@@ -149,13 +149,14 @@ def test_bench_writes_nothing_unless_told_where(capsys, tmp_path, monkeypatch, o
 
 @pytest.mark.parametrize("method", METHODS)
 def test_list_shows_the_fields_of_every_method(capsys, method):
-    text = primax(capsys, "list", "--method", method)
+    text = primax(capsys, "list", method)
     assert f"fields of {method} in butterflies" in text
     assert "reward." in text or not fields(METHODS[method].options)
 
 
 def test_list_shows_every_field(capsys):
-    text = primax(capsys, "list", "--world", "maze")
+    text = primax(capsys, "list")
+    assert "fields of prime in butterflies" in text
     for name in (
         "critics.gamma",
         "net.precision",
@@ -165,6 +166,55 @@ def test_list_shows_every_field(capsys):
         "smoke",
     ):
         assert name in text
+
+
+def test_list_of_one_method_in_one_world(capsys):
+    """Its fields alone, with their symbols and that method's defaults."""
+    text = primax(capsys, "list", "rnd", "maze")
+    assert text.startswith("fields of rnd in maze") and "smirl" not in text
+    rows = [line.split() for line in text.splitlines()]
+    assert ["critics.gamma", "γ", "0.99", "Discount", "per", "step."] in rows
+    assert any(row[:3] == ["explore.end", "ε_end", "0.05"] for row in rows)
+    assert any(row[:2] == ["world.layout", "full_walls"] for row in rows)
+    assert not any(row[:1] == ["method"] for row in rows), "it cannot be set"
+    assert primax(capsys, "list", "prime", "maze") == primax(capsys, "list", "Maze")
+    assert "unknown world 'mase'; did you mean maze?" in refused(capsys, "list", "rnd", "mase")
+
+
+SYMBOLS = {
+    "K": "reward.heads (K) or critics.heads (K)",
+    "reward.K": "reward.heads (K)",
+    "N_q": "reward.quantiles (N_q)",
+    "G_q": "reward.quantile_bound (G_q)",
+    "Q_max": "critics.q_max (Q_max)",
+    "β_prior": "reward.prior_strength (β_prior)",
+    "kappa": "reward.count_scale (κ)",
+    "m": "reward.probes (m)",
+    "γ": "critics.gamma (γ)",
+    "reward.gamma": "critics.gamma (γ)",
+    "reward.lambda": "reward.aleatoric_weight (λ)",
+    "λ": "reward.aleatoric_weight (λ)",
+    "lam": "reward.aleatoric_weight (λ)",
+    "Alpha": "reward.gate_weight (α)",
+    "σ₀²": "reward.log_scale (σ₀²)",
+    "reward.sigma_0^2": "reward.log_scale (σ₀²)",
+    "sigma0": "reward.log_scale (σ₀²)",
+    "beta": "reward.gate_decay (β)",
+    "h_g": "reward.gate_horizon (h_g)",
+    "tau": "reward.temperature (τ)",
+    "ε": "explore.start (ε_start) or explore.end (ε_end)",
+    "eps_end": "explore.end (ε_end)",
+    "critics.lr": "critics.learning_rate (lr)",
+    "heads": "reward.heads or critics.heads",
+}
+"""The letters of the paper's table of hyperparameters, and the field each is; one field's own name too."""
+
+
+@pytest.mark.parametrize(("said", "meant"), SYMBOLS.items())
+def test_the_papers_symbols_are_answered_with_their_fields(said, meant):
+    with pytest.raises(InputError) as error:
+        configure("prime", "maze", "smoke", {said: 1})
+    assert str(error.value) == f"no field {said!r}; did you mean {meant}?"
 
 
 def test_stats_of_a_file(capsys, tmp_path):
@@ -241,6 +291,7 @@ def test_stats_keeps_small_values_and_long_names(capsys, tmp_path, monkeypatch):
             "train task maze --set critics.gama=1",
             "no field 'critics.gama'; did you mean critics.gamma?",
         ),
+        ("train rnd maze --set reward.lambda=1", "choose from reward.features, reward.predictor"),
         ("train task maze --set critics.gamma=1", "critics.gamma must be between 0 and 0.999999"),
         ("train task maze --set critics=1", "critics is a group; set one of critics.heads"),
         (
