@@ -53,6 +53,16 @@ def test_help_lists_every_command(capsys):
         assert f"usage: primax {name}" in capsys.readouterr().out
 
 
+def test_help_of_a_command_is_its_help(capsys):
+    for argv in (["help", "stats"], ["stats", "--help"]):
+        with pytest.raises(SystemExit):
+            main(argv)
+    text = capsys.readouterr().out
+    assert text.count("usage: primax stats") == 2 and len({*text.split("usage: ")[1:]}) == 1
+    assert primax(capsys, "help") == primax(capsys, "--help")
+    assert "unknown command 'stat'; did you mean stats?" in refused(capsys, "help", "stat")
+
+
 def test_version_and_module_run_in_a_fresh_process():
     done = subprocess.run(
         [sys.executable, "-m", "primax", "--version"], capture_output=True, text=True, check=True

@@ -25,6 +25,7 @@ COMMANDS = {
     "list": "list methods, worlds, presets, and every field that can be set",
     "worlds": "list the worlds, and what scripted policies score in them",
     "watch": "play an episode in the terminal, or write it as a GIF",
+    "completion": "print the script that makes a shell complete all this",
 }
 
 
@@ -56,12 +57,14 @@ def _usage() -> str:
     return (
         "usage: primax COMMAND [options]\n\n"
         + "\n".join(lines)
-        + "\n\nprimax COMMAND --help says more.\n"
+        + "\n\nprimax help COMMAND says more.\n"
     )
 
 
 def run(argv: list[str]) -> int:
     """Runs one command; wrong input raises InputError."""
+    if argv[:1] == ["help"]:
+        argv = [*argv[1:2], "--help"]
     if not argv or argv[0] in ("-h", "--help"):
         sys.stdout.write(_usage())
         return 0 if argv else 2
@@ -71,7 +74,7 @@ def run(argv: list[str]) -> int:
         sys.stdout.write(f"primax {__version__}\n")
         return 0
     if argv[0] not in COMMANDS:
-        raise InputError(f"unknown command {argv[0]!r}{hint(argv[0], COMMANDS)}")
+        raise InputError(f"unknown command {argv[0]!r}{hint(argv[0], [*COMMANDS, 'help'])}")
     # One module a command, imported only when asked for: jax takes a second to load.
     command = importlib.import_module(f"primax.cli.{argv[0]}")
     parser = Parser(prog=f"primax {argv[0]}", description=command.__doc__, allow_abbrev=False)

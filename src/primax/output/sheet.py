@@ -81,3 +81,11 @@ def plain_p(value: float) -> str:
 def p_value(value: float) -> str:
     """The same, bold below 0.05."""
     return f"**{plain_p(value)}**" if value < 0.05 else plain_p(value)
+
+
+def clock(seconds: float) -> str:
+    """Seconds, minutes or hours, whichever reads best."""
+    minutes = round(seconds / 60)
+    if minutes < 1:
+        return f"{seconds:.0f} s"
+    return f"{minutes} min" if minutes < 120 else f"{minutes / 60:.1f} h"
