@@ -241,6 +241,52 @@ def test_stats_of_a_file(capsys, tmp_path):
     assert text.count("<0.001") == 2
 
 
+def test_stats_marks_an_interval_of_two_seeds(capsys, tmp_path):
+    path = tmp_path / "scores.csv"
+    path.write_text("seed,a,b\n0,1,2\n1,2,4\n")
+    text = primax(capsys, "stats", path)
+    note = "* an interval of only two seeds: it shows where the two lie, not how sure the number is"
+    assert "1.000 to 2.000*" in text and "-2.000 to -1.000*" in text and text.count(note) == 2
+    path.write_text("seed,a,b\n0,1,2\n1,2,4\n2,3,5\n")
+    assert "*" not in primax(capsys, "stats", path)
+    path.write_text("seed,a,b\n0,1,2\n")
+    text = primax(capsys, "stats", path)
+    assert " to " not in text and "With one seed there is no spread and no interval." in text
+
+
+AWKWARD = 'seed,"a, ""b""",c_1 & 50%\n0,3.4,3.2\n1,3.5,3.75\n2,3.3,3.25\n'
+
+
+def test_stats_as_csv(capsys, tmp_path):
+    """One row a method, all digits; a program reads the names and numbers that were written."""
+    path = tmp_path / "scores.csv"
+    path.write_text(AWKWARD)
+    first, second = csv.DictReader(primax(capsys, "stats", path, "--format", "csv").splitlines())
+    assert first["method"] == 'a, "b"' and second["method"] == "c_1 & 50%"
+    assert float(first["mean"]) == pytest.approx(3.4, abs=1e-15) and first["seeds"] == "3"
+    assert first["compared"] == first["difference"] == first["p_paired"] == ""
+    assert second["compared"] == 'a, "b" - c_1 & 50%'
+    assert float(second["difference"]) == pytest.approx(0, abs=1e-15)
+    assert float(second["p_paired"]) == 1.0  # signs + - +, of which the middle one is the largest
+    path.write_text("seed,a\n0,1\n")
+    (alone,) = csv.DictReader(primax(capsys, "stats", path, "--format", "csv").splitlines())
+    assert alone["std"] == "" and alone["mean"] == "1.0"
+
+
+def test_stats_as_latex(capsys, tmp_path):
+    path = tmp_path / "scores.csv"
+    path.write_text(AWKWARD.replace("3.2\n", "9.2\n"))
+    text = primax(capsys, "stats", path, "--format", "latex")
+    assert text.count(r"\begin{tabular}") == text.count(r"\bottomrule") == 2
+    rows = [line for line in text.splitlines() if line.endswith(r"\\")]
+    assert {row.count(" & ") for row in rows[:3]} == {5} and len(rows) == 5
+    assert rows[0].endswith(r"mean of the middle half & its 95\% interval \\")
+    assert rows[2].startswith(r"c\_1 \& 50\% & 3 & 5.400 & ")
+    assert rows[4].startswith(r'a, "b" $-$ c\_1 \& 50\% & $-$2.000 & $-$5.800 to 0.050 & ')
+    says = "--format has no value 'tex'; did you mean latex?"
+    assert says in refused(capsys, "stats", path, "--format", "tex")
+
+
 def test_stats_keeps_small_values_and_long_names(capsys, tmp_path, monkeypatch):
     monkeypatch.delenv("COLUMNS")  # as in a pipe
     path, long = tmp_path / "scores.csv", "a_method_whose_name_is_long" * 3

@@ -19,6 +19,7 @@ COMMANDS = {
     "bench": "time a training run, with compile time measured separately",
     "reproduce": "run the paper's experiments; compare with its tables and figures",
     "report": "write one page about runs: curves, maps, replays, audit, settings",
+    "plot": "draw learning curves of runs for a paper",
     "stats": "means, intervals and tests for a CSV of scores, or for runs",
     "explain": "show why transitions get the reward they get",
     "verify": "check what the paper promises, on a small learner or on a run",

@@ -9,9 +9,11 @@ from typing import Any
 
 from primax.cli import COMMANDS
 from primax.cli.completion import SCRIPTS
+from primax.cli.stats import FORMATS
 from primax.config.fields import walk
 from primax.methods import METHODS
 from primax.presets import PRESETS, paper
+from primax.report.figure import COLUMNS
 from primax.runs.export import WHICH
 from primax.worlds import WORLDS
 from primax.worlds.scripted import POLICIES
@@ -35,6 +37,8 @@ def collect() -> dict[str, Any]:
         "which": WHICH,
         "policy": POLICIES,
         "shell": SCRIPTS,
+        "format": FORMATS,
+        "column": COLUMNS,
     }
     commands = {}
     for name in COMMANDS:

@@ -6,6 +6,14 @@ from typing import Any
 
 from primax.errors import InputError
 
+FORMATS: dict[str, dict[str, None]] = {
+    ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+    ".svg": {"Date": None, "Creator": None},
+    ".png": {"Software": None},
+}
+"""Endings a figure's name may have, and what is not written into the file: dates and versions."""
+DPI = 200
+
 
 def matplotlib() -> Any:
     """The library, or one line on how to get it."""
@@ -17,7 +25,7 @@ def matplotlib() -> Any:
 
 
 def make(path: Path, size: tuple[float, float], draw: Callable[[Any], None]) -> None:
-    """Draws a figure and writes it as SVG, to the same bytes each time."""
+    """Draws a figure and writes it, as SVG unless its name says otherwise, to the same bytes each time."""
     library = matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -32,12 +40,14 @@ def make(path: Path, size: tuple[float, float], draw: Callable[[Any], None]) -> 
         "axes.grid": True,
         "grid.alpha": 0.25,
         "legend.frameon": False,
+        "pdf.fonttype": 42,  # letters as letters: publishers refuse the default
     }
     with library.rc_context(style):
         figure = Figure(figsize=size, layout=ConstrainedLayoutEngine(w_pad=0.1))
         FigureCanvasAgg(figure)
         draw(figure)
+        path = path if path.suffix in FORMATS else path.with_suffix(".svg")
         try:
-            figure.savefig(path.with_suffix(".svg"), metadata={"Date": None, "Creator": None})
+            figure.savefig(path, metadata=FORMATS[path.suffix], dpi=DPI)
         except OSError as error:
             raise InputError(f"cannot write {path}: {error.strerror}") from error

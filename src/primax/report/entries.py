@@ -14,6 +14,7 @@ from primax.report.parts.facts import Origin, origin
 from primax.report.parts.frozen import frozen
 from primax.report.parts.promises import Audit, audited
 from primax.report.reading import Gap, Grid, attempt, gaps_of, grid
+from primax.runs.naming import folders
 from primax.runs.read import Run, open_run
 from primax.runs.tables import Table
 
@@ -77,7 +78,7 @@ class Entries:
 
 def gather(paths: tuple[Path, ...]) -> Entries:
     """Reads every folder."""
-    names = naming.names(paths)
+    names = folders(paths)
     opened = [
         attempt(name, lambda path=path: open_run(path))
         for path, name in zip(paths, names, strict=True)
