@@ -6,7 +6,7 @@ import importlib
 import io
 import itertools
 import sys
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from primax.errors import InputError, RunError, hint
 from primax.runs.stops import on_ctrl_c
@@ -28,6 +28,10 @@ COMMANDS = {
     "watch": "play an episode in the terminal, or write it as a GIF",
     "completion": "print the script that makes a shell complete all this",
 }
+
+
+LIGHT = ("completion",)
+"""Commands that know no methods and no worlds."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -76,11 +80,27 @@ def run(argv: list[str]) -> int:
         return 0
     if argv[0] not in COMMANDS:
         raise InputError(f"unknown command {argv[0]!r}{hint(argv[0], [*COMMANDS, 'help'])}")
-    # One module a command, imported only when asked for: jax takes a second to load.
-    command = importlib.import_module(f"primax.cli.{argv[0]}")
-    parser = Parser(prog=f"primax {argv[0]}", description=command.__doc__, allow_abbrev=False)
+    command, parser = command_of(argv[0])
+    args = parser.parse_all(argv[1:])
+    if argv[0] not in LIGHT:
+        importlib.import_module("primax.cli.plugins").load(args.plugin)
+    return command.run(args) or 0
+
+
+def command_of(name: str) -> tuple[Any, Parser]:
+    """A command's module, imported only when asked for as jax takes a second to load, and its parser."""
+    command = importlib.import_module(f"primax.cli.{name}")
+    parser = Parser(prog=f"primax {name}", description=command.__doc__, allow_abbrev=False)
     command.options(parser)
-    return command.run(parser.parse_all(argv[1:])) or 0
+    if name not in LIGHT:
+        parser.add_argument(
+            "--plugin",
+            action="append",
+            default=[],
+            metavar="PACKAGE",
+            help="import this package of your own, for its methods and worlds; may be given several times",
+        )
+    return command, parser
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -48,7 +48,9 @@ def _show_names(console: Console) -> None:
 
 def _show_fields(console: Console, method: str, world: str) -> None:
     config = paper(method, world)
-    table = Table("field", "symbol", "value", "what", box=SIMPLE_HEAD)
+    table = Table(box=SIMPLE_HEAD)
+    for column in ("field", "symbol", "value", "what"):
+        table.add_column(column, no_wrap=column in ("field", "symbol"))  # to be copied whole
     table.title, table.title_justify = f"fields of {config.method} in {canonical(world)}", "left"
     for field in walk(config):
         if field.name != "method":  # an argument, not a setting

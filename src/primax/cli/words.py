@@ -2,12 +2,11 @@
 it to words.json, so that completing loads no library."""
 
 import argparse
-import importlib
 import json
 from pathlib import Path
 from typing import Any
 
-from primax.cli import COMMANDS
+from primax.cli import COMMANDS, command_of
 from primax.cli.completion import SCRIPTS
 from primax.cli.stats import FORMATS
 from primax.config.fields import walk
@@ -42,9 +41,12 @@ def collect() -> dict[str, Any]:
     }
     commands = {}
     for name in COMMANDS:
-        parser = argparse.ArgumentParser(add_help=False)
-        importlib.import_module(f"primax.cli.{name}").options(parser)
-        shown = [action for action in parser._actions if action.help != argparse.SUPPRESS]
+        _, parser = command_of(name)
+        shown = [
+            action
+            for action in parser._actions
+            if action.dest != "help" and action.help != argparse.SUPPRESS
+        ]
         commands[name] = {
             "options": {a.option_strings[0]: _takes(a) for a in shown if a.option_strings},
             "places": [_takes(action) for action in shown if not action.option_strings],
