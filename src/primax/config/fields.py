@@ -54,6 +54,17 @@ class Choice:
 
 
 @dataclass(frozen=True)
+class Later:
+    """A field that older versions lacked; its default is what they did. So it refuses nothing."""
+
+    def check(self, name: str, value: Any) -> None:
+        pass
+
+
+Rule = Range | Choice | Later
+
+
+@dataclass(frozen=True)
 class Field:
     """A leaf of a nested dataclass."""
 
@@ -61,7 +72,7 @@ class Field:
     """Dotted: `critics.heads`."""
     kinds: tuple[type, ...]
     """The types it takes."""
-    rules: tuple[Range | Choice, ...]
+    rules: tuple[Rule, ...]
     symbol: str
     """What the paper calls it, if it has a letter there."""
     value: Any
@@ -124,7 +135,7 @@ def check_values(kind: type, values: Mapping[str, Any], prefix: str = "") -> Non
 
 
 @cache
-def _hints(kind: type) -> dict[str, tuple[tuple[type, ...], tuple[Range | Choice, ...], str]]:
+def _hints(kind: type) -> dict[str, tuple[tuple[type, ...], tuple[Rule, ...], str]]:
     """Types, rules and symbol by field."""
     found = {}
     for name, hint_ in typing.get_type_hints(kind, include_extras=True).items():

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
-from primax.config.fields import walk
+from primax.config.fields import Later, walk
 from primax.config.schema import Config, CriticsConfig, ExploreConfig, NetConfig
 from primax.errors import InputError
 from primax.methods import METHODS
@@ -68,8 +68,14 @@ def _known(kind: str, name: str, table: Mapping[str, T]) -> T:
 
 
 def unsaid(content: dict[str, Any]) -> tuple[str, ...]:
-    """Fields a config.json does not give, by dotted name: `from_json` takes today's defaults."""
-    return _missing(content, as_json(*from_json(content)))
+    """Fields a config.json does not give, by dotted name: `from_json` takes today's defaults.
+
+    Not those that came later with a default that is what was done before.
+    """
+    config, seeds = from_json(content)
+    later = {field.name for field in walk(config) if Later() in field.rules}
+    gone = _missing(content, as_json(config, seeds))
+    return tuple(name for name in gone if name not in later)
 
 
 def _missing(content: dict[str, Any], whole: dict[str, Any], prefix: str = "") -> tuple[str, ...]:
