@@ -9,6 +9,7 @@ environments costs. Observations are vectors of 8 numbers; images are 84x84x1.
 """
 
 import argparse
+import itertools
 import time
 from collections.abc import Callable
 from typing import Any
@@ -98,7 +99,7 @@ def torch_rnd(space: primax.Space, envs: int, seconds: float) -> tuple[float, fl
             body = [nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU()]
             return nn.Sequential(*body, nn.Linear(64, 64)).to(device)
         widths, layers = (1, 16, 32, 32, 32), []
-        for before, after in zip(widths[:-1], widths[1:], strict=True):
+        for before, after in itertools.pairwise(widths):
             layers += [nn.Conv2d(before, after, 3, 2, 1), nn.ReLU()]
         return nn.Sequential(*layers, nn.Flatten(), nn.Linear(32 * 36, 64)).to(device)
 

@@ -44,8 +44,9 @@ def test_both_at_every_door(added, capsys, tmp_path):
     text = told(capsys, "train", "moved", "corridor", *SMOKE, "--set", "world.length=5", "--out", run)  # fmt: skip
     assert "moved in Corridor" in text
     assert "is finished" in told(capsys, "resume", run)
-    text = told(capsys, "list", "--method", "moved", "--world", "corridor")
+    text = told(capsys, "list")
     assert "every step that leads somewhere else" in text and "A way of four rows" in text
+    text = told(capsys, "list", "moved", "corridor")
     assert "world.length 6 Cells from one end to the other." in text and "steps 30000" in text
     assert "reward.reward_scale 0.5 What a step to another cell is worth." in text
     assert "steps at the far end" in told(capsys, "worlds", "corridor", "--episodes", 20)

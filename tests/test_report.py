@@ -27,6 +27,7 @@ from primax.report.parts.frozen import Frozen
 from primax.report.parts.promises import audited
 from primax.runs import records
 from primax.runs.measures import rolling
+from primax.runs.naming import folders
 from primax.runs.read import open_run
 from primax.worlds import make_world
 
@@ -265,7 +266,7 @@ def test_where_not_all_seeds_fit_the_best_the_worst_and_the_middle_come_first():
 
 def test_folders_of_the_same_name_are_told_apart(tmp_path):
     paths = [tmp_path / part for part in ("a/maze", "b/maze", "c/flies")]
-    assert naming.names(paths) == ["a/maze", "b/maze", "flies"]
+    assert folders(paths) == ["a/maze", "b/maze", "flies"]
 
 
 def test_a_method_has_one_colour_and_the_same_map_is_one_world(tmp_path):

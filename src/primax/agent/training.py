@@ -45,9 +45,14 @@ class Progress:
     total: int
     episodes: Table
     window: Table
+    """Empty after the warm-up, which learns nothing."""
     epsilon: float
     maps: Table = field(default_factory=dict)
     """Pictures over the grid, [seed, rows, cols] each."""
+    steps: int = 0
+    """Of this window."""
+    seconds: float = 0.0
+    """What they took."""
 
 
 def compile_program(learner: Learner, seeds: tuple[int, ...]) -> Program:
@@ -88,7 +93,7 @@ def windows(
     config, seeds = program.learner.config, program.seeds
     state, clock = start or (program.init(jax.random.key(0), jnp.asarray(seeds, jnp.int32)), 0)
     while clock < config.total_steps:
-        is_warm = clock >= config.warmup
+        began, is_warm = time.perf_counter(), clock >= config.warmup
         part, length = (
             (program.window, config.window) if is_warm else (program.warm_up, config.warmup)
         )
@@ -98,7 +103,9 @@ def windows(
         clock += length
         window = window_rows(seeds, clock, outputs["window"])
         epsilon = float(program.learner.epsilon(jnp.int32(clock)))
-        yield state, Progress(clock, config.total_steps, episodes, window, epsilon, outputs["maps"])
+        took, maps = time.perf_counter() - began, outputs["maps"]
+        total = config.total_steps
+        yield state, Progress(clock, total, episodes, window, epsilon, maps, length, took)
 
 
 def episode_rows(

@@ -15,9 +15,17 @@ STYLE = {
     "axes.grid": True,
     "grid.alpha": 0.25,
     "legend.frameon": False,
+    "pdf.fonttype": 42,  # letters as letters: publishers refuse the default
 }
 """What every figure has in common."""
 Draw = Callable[[Any], None]
+FORMATS: dict[str, dict[str, None]] = {
+    ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+    ".svg": {"Date": None, "Creator": None},
+    ".png": {"Software": None},
+}
+"""Endings a figure's name may have, and what is not written into the file: dates and versions."""
+DPI = 200
 
 
 def matplotlib() -> Any:
@@ -30,16 +38,17 @@ def matplotlib() -> Any:
 
 
 def make(path: Path, size: tuple[float, float], draw: Draw) -> None:
-    """Draws a figure and writes it as SVG, to the same bytes each time."""
-    _write(path.with_suffix(".svg"), size, draw, metadata={"Date": None, "Creator": None})
+    """Draws a figure and writes it, as SVG unless its name says otherwise, to the same bytes each time."""
+    path = path if path.suffix in FORMATS else path.with_suffix(".svg")
+    _write(path, path.suffix, size, draw)
 
 
 def make_png(path: Path, size: tuple[float, float], draw: Draw) -> None:
     """Draws a figure and writes it as PNG, whatever the file is called."""
-    _write(path, size, draw, format="png", dpi=150)
+    _write(path, ".png", size, draw)
 
 
-def _write(path: Path, size: tuple[float, float], draw: Draw, **how: Any) -> None:
+def _write(path: Path, ending: str, size: tuple[float, float], draw: Draw) -> None:
     library = matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -50,6 +59,6 @@ def _write(path: Path, size: tuple[float, float], draw: Draw, **how: Any) -> Non
         FigureCanvasAgg(figure)
         draw(figure)
         try:
-            figure.savefig(path, **how)
+            figure.savefig(path, format=ending[1:], metadata=FORMATS[ending], dpi=DPI)
         except OSError as error:
             raise InputError(f"cannot write {path}: {error.strerror}") from error

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -56,18 +55,6 @@ class LineStyle:
     colour: str
     on_dark: str
     dash: tuple[float, ...]
-
-
-def names(paths: Sequence[Path]) -> list[str]:
-    """The last part of each path, with those before it where two would be called the same."""
-    whole = [path.resolve().parts for path in paths]
-    found = []
-    for parts in whole:
-        take = 1
-        while take < len(parts) and sum(other[-take:] == parts[-take:] for other in whole) > 1:
-            take += 1
-        found.append("/".join(parts[-take:]))
-    return found
 
 
 def places(runs: Sequence[Run]) -> tuple[list[Place], list[int]]:
