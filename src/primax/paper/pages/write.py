@@ -158,7 +158,8 @@ def write_all(runs: Runs, out: Path, say: Callable[[str], None]) -> Blocks:
         warned = caveat(runs)
         told = (*warned, *judged.above, *held.above, *curve_top(runs))
         pages = {page.name: replace(page, above=warned + page.above) for page in (judged, held)}
-        pages |= {page.name: page for page in (states(runs), audit_sheet(runs), times_sheet(runs))}
+        others = (card.rules(), states(runs), audit_sheet(runs), times_sheet(runs))
+        pages |= {page.name: page for page in others}
         for sheet in (*sheets.values(), *pages.values()):
             home = out / "tables" if sheet.name in sheets else out
             disk.write_whole(home / f"{sheet.name}.md", sheet.markdown().encode())
@@ -175,7 +176,6 @@ def write_all(runs: Runs, out: Path, say: Callable[[str], None]) -> Blocks:
         raise InputError(f"cannot write {out}: {error.strerror}") from error
     whole = {name: sheet.markdown() for name, sheet in (sheets | pages).items()}
     whole["missed"] = card.missed(numbers_).markdown()
-    whole["rules"] = card.rules().markdown()
     whole["summary"] = _joined(
         shown["figure1"], sheets["table1"].body(), *judged.above, *held.above
     )
@@ -206,7 +206,7 @@ def _joined(*blocks: str) -> str:
 
 def _index(sheets: dict[str, Sheet], figures: Blocks, told: tuple[str, ...]) -> str:
     """One page with all of it."""
-    beside = ("scorecard", "claims", "runs", "audit", "times")
+    beside = ("scorecard", "rules", "claims", "runs", "audit", "times")
     links = ", ".join(f"[{name}]({name}.md)" for name in beside)
     parts = [
         "# The paper's tables and figures, from these runs",
