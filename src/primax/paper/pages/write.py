@@ -7,7 +7,7 @@ from pathlib import Path
 from primax.errors import InputError
 from primax.output.sheet import ABSENT, Sheet
 from primax.paper import references
-from primax.paper.claims.claims import FAILS, HOLDS, Tested, claims_sheet, tested
+from primax.paper.claims.claims import CANNOT_FAIL, FAILS, HOLDS, Tested, claims_sheet, tested
 from primax.paper.evidence import LEFT_OUT, Runs
 from primax.paper.experiments import CELLS
 from primax.paper.figures.figures import FIGURES
@@ -191,10 +191,12 @@ def _headline(figure: str, table: Sheet, told: tuple[str, ...], claims: list[Tes
         for each in claims
         if each.verdict == FAILS
     ]
+    forced = [f"`{each.claim.id}`" for each in claims if each.verdict == CANNOT_FAIL]
     lists = [
         "Claims of the paper that fail here ([tests](claims.md)):" if fails else "No claim fails.",
         "\n".join(fails),
         f"Claims that hold: {', '.join(holds) or 'none'}.",
+        f"Claims whose tests cannot fail here: {', '.join(forced)}." if forced else "",
     ]
     return _joined(figure, table.body(), *told, *filter(None, lists))
 

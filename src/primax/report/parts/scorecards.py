@@ -41,9 +41,7 @@ class Reproduction:
 def read(folder: Path) -> Reproduction:
     """From its CSV files, so that the page says what they say."""
     scorecard = attempt("scorecard", lambda: _sheet(folder, "scorecard.csv", "verdict", VERDICTS))
-    claimed = attempt(
-        "claims", lambda: _sheet(folder, "claims.csv", "ours", (claims.HOLDS, claims.FAILS))
-    )
+    claimed = attempt("claims", lambda: _sheet(folder, "claims.csv", "ours", claims.VERDICTS))
     note = folder / "scale"
     scale = attempt("scale", lambda: note.read_text(encoding="utf-8").strip())
     caveats = attempt("runs", lambda: _caveats(_rows(folder, "runs.csv")))
@@ -72,11 +70,17 @@ def _sheet(folder: Path, name: str, verdict: str, order: tuple[str, ...]) -> She
     lacking = [column for column in COLUMNS[name] if column not in rows[0]]
     if lacking:
         raise InputError(f"{folder / name} has no column {lacking[0]}")
-    found = Counter(row[verdict] for row in rows)
+    rows = [row | {"verdict": row[verdict] + _no_learning(name, row)} for row in rows]
+    found = Counter(row["verdict"] for row in rows)
     names = [*order, *sorted(set(found) - set(order))]
     counts = tuple((word, found[word]) for word in names if found[word])
-    rows = [row | {"verdict": row[verdict]} for row in rows]
     return Sheet(tuple(rows), counts, tuple(sorted({row["where"] for row in rows})))
+
+
+def _no_learning(name: str, row: dict[str, str]) -> str:
+    """What no agent can change is not counted with what was learnt."""
+    is_fixed = name == "scorecard.csv" and row["id"].partition(".")[0] in card.NO_LEARNING
+    return ", without learning" if is_fixed else ""
 
 
 def _caveats(rows: list[dict[str, str]]) -> tuple[str, ...]:
