@@ -65,9 +65,7 @@ class Reproduction:
 def read(folder: Path) -> Reproduction:
     """From its CSV files, so that the page says what they say."""
     scorecard = attempt("scorecard", lambda: _sheet(folder, "scorecard.csv", "verdict", VERDICTS))
-    claimed = attempt(
-        "claims", lambda: _sheet(folder, "claims.csv", "ours", (claims.HOLDS, claims.FAILS))
-    )
+    claimed = attempt("claims", lambda: _sheet(folder, "claims.csv", "ours", claims.VERDICTS))
     note = folder / "scale"
     scale = attempt("scale", lambda: files.read(note).decode("utf-8").strip())
     caveats = attempt("runs", lambda: _caveats(_rows(folder, "runs.csv")))
@@ -96,10 +94,11 @@ def _sheet(folder: Path, name: str, verdict: str, order: tuple[str, ...]) -> She
     lacking = [column for column in COLUMNS[name] if column not in rows[0]]
     if lacking:
         raise InputError(f"{folder / name} has no column {lacking[0]}")
-    found = Counter(row[verdict] for row in rows)
+    rows = [row | {"verdict": row[verdict] + _no_learning(name, row)} for row in rows]
+    found = Counter(row["verdict"] for row in rows)
     names = [*order, *sorted(set(found) - set(order))]
     counts = tuple((word, found[word]) for word in names if found[word])
-    rows = [row | {"verdict": row[verdict], "where": _place(row["where"])} for row in rows]
+    rows = [row | {"where": _place(row["where"])} for row in rows]
     if name == "claims.csv":
         rank = {claims.FAILS: 0, claims.HOLDS: 2}
         rows.sort(key=lambda row: rank.get(row["verdict"], 1))
@@ -109,6 +108,12 @@ def _sheet(folder: Path, name: str, verdict: str, order: tuple[str, ...]) -> She
 def _place(labels: str) -> str:
     """`tab:main` as `Table 1`; what is no label of the paper stays."""
     return ", ".join(PLACES.get(label, label) for label in labels.split(", "))
+
+
+def _no_learning(name: str, row: dict[str, str]) -> str:
+    """What no agent can change is not counted with what was learnt."""
+    is_fixed = name == "scorecard.csv" and row["id"].partition(".")[0] in card.NO_LEARNING
+    return ", without learning" if is_fixed else ""
 
 
 def _caveats(rows: list[dict[str, str]]) -> tuple[str, ...]:
