@@ -99,7 +99,11 @@ def windows(
         )
         state, outputs = part(state, jnp.asarray(clock, jnp.int32))
         outputs = jax.tree.map(np.asarray, outputs)
-        episodes = episode_rows(config, seeds, clock, length, outputs["episodes"])
+        told = outputs["episodes"]
+        if program.learner.world.can_end:
+            episodes = free_episode_rows(seeds, clock, told)
+        else:
+            episodes = episode_rows(config, seeds, clock, length, told)
         clock += length
         window = window_rows(seeds, clock, outputs["window"])
         epsilon = float(program.learner.epsilon(jnp.int32(clock)))
@@ -127,6 +131,22 @@ def episode_rows(
         "distance": outcome.distance[:, is_over],
     }
     return {name: columns[name].reshape(-1) for name in EPISODE_COLUMNS}
+
+
+def free_episode_rows(seeds: tuple[int, ...], clock: int, episodes: Any) -> Table:
+    """The same where episodes end when they like: [seed, step] says which steps ended one."""
+    seed, step = np.nonzero(episodes["is_over"])
+    outcome = jax.tree.map(lambda x: x[seed, step], episodes["outcome"])
+    columns = {
+        "seed": np.array(seeds)[seed],
+        "episode": episodes["episode"][seed, step],
+        "step": clock + 1 + step,
+        "score": outcome.score,
+        "reach": outcome.score > 0,
+        "coverage": outcome.coverage,
+        "distance": outcome.distance,
+    }
+    return {name: columns[name] for name in EPISODE_COLUMNS}
 
 
 def window_rows(seeds: tuple[int, ...], clock: int, metrics: Any) -> Table:
