@@ -19,6 +19,8 @@ from primax.errors import InputError
 from primax.methods import METHODS
 from primax.paper.experiments import CELLS, VARIANTS
 from primax.paper.figures.drawing import STYLE
+from primax.paper.scorecard import card
+from primax.paper.scorecard.card import Number
 from primax.report import make, naming, packing, sources
 from primax.report.index import alike
 from primax.report.page import unbroken
@@ -470,6 +472,13 @@ def test_of_many_runs_the_papers_own_come_first(tmp_path):
 def test_one_seed_has_a_page_without_intervals(tmp_path):
     page = make([full_run(tmp_path, seeds=1)])
     assert "±" not in page.split("<tbody>")[1].split("</tbody>")[0]
+
+
+def test_what_needs_no_learning_is_counted_apart(tmp_path):
+    numbers = [Number(name, "tab:x", "w", "1", "1", "—", "reproduced") for name in ("d.x", "log5")]
+    (tmp_path / "scorecard.csv").write_text(card.sheet(numbers).csv(), "utf-8")
+    found = scorecards.read(tmp_path).scorecard
+    assert found.counts == (("reproduced", 1), ("reproduced, without learning", 1))
 
 
 def test_a_reproduction_has_its_scorecard_and_claims(tmp_path):

@@ -258,7 +258,8 @@ CLAIMS = (
     Claim(
         "highest_blind",
         "app:exp",
-        "2.45 is the highest catch rate among policies blind to butterfly positions.",
+        "2.45, the best of the blind policies simulated, is what one can score without seeing "
+        "butterflies.",
         score.highest_blind,
     ),
     Claim(
