@@ -21,10 +21,7 @@ SMOKE = ["--preset", "smoke", "--seeds", "2"]
 
 
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory, monkeypatch):
-    """Compiled programs are shared between the tests of a session, and with nobody else."""
-    folder = tmp_path_factory.getbasetemp() / "cache"
-    monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
+def surroundings(monkeypatch):
     monkeypatch.setenv("XLA_FLAGS", "")
     monkeypatch.setenv("COLUMNS", "100")
 

@@ -25,12 +25,10 @@ SMOKE = ("--preset", "smoke", "--seeds", "2")
 
 
 @pytest.fixture
-def added(monkeypatch, tmp_path_factory):
+def added(monkeypatch):
     """The one line of each."""
     monkeypatch.setitem(WORLDS, "corridor", Corridor)
     monkeypatch.setitem(METHODS, MOVED.name, MOVED)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
-    monkeypatch.setenv("XLA_FLAGS", "")
     monkeypatch.setenv("COLUMNS", "200")
 
 
@@ -203,7 +201,7 @@ def test_world_and_reward_are_built_once_a_call(added, capsys, monkeypatch, tmp_
     assert len(built) == 1
     primax.train("moved", "corridor", 1, "smoke", out=tmp_path / "run")
     assert len(built) == 2
-    told(capsys, "train", "moved", "corridor", *SMOKE, "--out", tmp_path / "other")
+    told(capsys, "train", "moved", "corridor", *SMOKE[:-1], "1", "--out", tmp_path / "other")
     assert len(built) == 3
     told(capsys, "resume", tmp_path / "other")
     assert len(built) == 4

@@ -28,9 +28,7 @@ CPU_ROWS = json.loads((ROOT / "results" / "bench" / "table_cpu.json").read_text(
 
 
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory, monkeypatch):
-    """Compiled programs are shared between the tests of a session, and with nobody else."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
+def surroundings(monkeypatch):
     monkeypatch.setenv("XLA_FLAGS", "")
     monkeypatch.setenv("COLUMNS", "120")
     with without_simulation():
