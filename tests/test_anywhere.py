@@ -101,7 +101,9 @@ def by_hand(keys, actions, valid, envs, window, warmup, gamma):
     return worth
 
 
-@pytest.mark.parametrize("envs", [1, 2, 3])
+@pytest.mark.parametrize(
+    "envs", [pytest.param(1, marks=pytest.mark.slow), 2, pytest.param(3, marks=pytest.mark.slow)]
+)
 def test_a_reward_is_that_of_the_window_its_step_is_taken_in(envs):
     """Calls may cross boundaries anywhere, and windows need not be whole ticks."""
     bonus = prime(envs, is_novelty=True)
@@ -110,7 +112,7 @@ def test_a_reward_is_that_of_the_window_its_step_is_taken_in(envs):
     valid = rng.random(keys.shape) > 0.2
     part = steps(keys, actions, valid=valid)
     want = by_hand(keys, actions, valid, envs, 6, 4, 0.8)
-    assert len(np.unique(want)) > 3
+    assert len(np.unique(want)) >= 3
     whole, (worth,) = run(bonus, part)
     np.testing.assert_allclose(worth, want, atol=1e-6)
     parted, pieces = run(bonus, *cut(part, 8))
@@ -386,7 +388,7 @@ def test_what_is_wrong_is_named_before_anything_is_written(said):
         ("no field 'windw'", lambda: primax.bonus("rnd", SPACE, settings={"windw": 3})),
         ("envs must be between", lambda: primax.bonus("rnd", SPACE, envs=2_000)),
         (
-            "recent (5000) must be shorter",
+            "warmup (1000) must be shorter",
             lambda: primax.bonus("rnd", SPACE, settings={"replay": 100}),
         ),
         ("seed takes", lambda: primax.bonus("rnd", SPACE).init(-1)),
@@ -526,7 +528,7 @@ def test_vectors_are_brought_to_scale_and_the_scale_holds_for_a_window():
     part = Transition(obs, np.zeros((10, 1), int), obs, never, never)
     state, _ = run(bonus, part)  # windows begin after 4 and after 10
     np.testing.assert_allclose(state.moments.mean, obs.mean((0, 1)), rtol=1e-3)
-    np.testing.assert_allclose(state.moments.variance**0.5, obs.std((0, 1)), rtol=2e-2)
+    np.testing.assert_allclose(state.moments.variance**0.5, obs.std((0, 1)), rtol=1e-3)
     was = np.asarray(state.moments.mean)
     state, _ = bonus.step(state, jax.tree.map(lambda x: x[:5], part))
     np.testing.assert_array_equal(state.moments.mean, was)
@@ -534,6 +536,7 @@ def test_vectors_are_brought_to_scale_and_the_scale_holds_for_a_window():
     assert not np.array_equal(state.moments.mean, was)
 
 
+@pytest.mark.slow
 def test_planes_and_images_go_through_every_part():
     """Stored, drawn, encoded and scored; PRIME's reward is finite, bounded and not all the same."""
     rng = np.random.default_rng(0)
