@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -20,10 +21,11 @@ from probes import (
 )
 
 from primax.agent import critics
-from primax.agent.learner import Learner, make_learner
+from primax.agent.learner import Learner, _reduce, make_learner
 from primax.agent.training import compile_program
 from primax.api import train
 from primax.config.schema import Config, CriticsConfig, ExploreConfig, NetConfig
+from primax.errors import InputError
 from primax.methods import build, spec
 from primax.nn import nets
 from primax.presets import configure
@@ -99,6 +101,15 @@ def test_delayed_reward():
     np.testing.assert_allclose(q[2], worth, atol=0.05)
     np.testing.assert_allclose(q[1], GAMMA * worth, atol=0.05)
     np.testing.assert_allclose(q[0], GAMMA**2 * worth, atol=0.05)
+
+
+def test_a_time_limit_that_is_an_end_by_hand():
+    """Four steps an episode: 0 is seen first, worth γ Q(1), and last, worth nothing: Q(0) = γ Q(1) / 2.
+
+    With Q(1) = γ Q(2) and Q(2) = 1 + γ Q(0) that is 2/15, 8/15 and 16/15 at γ = 1/2.
+    """
+    q = learnt(Delayed, truncation="end")
+    np.testing.assert_allclose(q.mean(axis=1), np.array([2, 8, 16]) / 15, atol=0.05)
 
 
 def test_value_that_depends_on_the_action():
@@ -194,6 +205,40 @@ def test_updates_and_syncs_happen_at_the_stated_steps():
     np.testing.assert_array_equal(targets[1], learner_states[0].online.head.weight)
 
 
+def test_one_head_acts_for_an_episode():
+    """Heads that want actions 1 and 2, whose mean wants 3."""
+    config = smoke(**{"critics.acting": "episode"})
+    learner = make_learner(config)
+    state = learner.init(jax.random.key(0), jnp.int32(0))
+    wants = jnp.array([[0.0, 5.0, 0.0, 4.0, 0.0], [0.0, 0.0, 5.0, 4.0, 0.0]])
+    online = jax.tree.map(jnp.zeros_like, state.critics.online)
+    online = replace(online, head=replace(online.head, bias=wants))
+    state = replace(state, critics=replace(state.critics, online=online))
+    greedy = jax.jit(lambda *args: learner._greedy(*args))
+    acted = np.array([int(greedy(state, jnp.int32(clock))) for clock in range(0, 2_000, 25)])
+    acted = acted.reshape(-1, 4)
+    assert (acted == acted[:, :1]).all() and set(acted[:, 0]) == {1, 2}
+    mean = replace(learner, config=smoke())
+    assert int(mean._greedy(state, jnp.int32(0))) == 3
+
+
+def test_a_snapshot_drawn_at_random_is_of_whole_episodes():
+    """Rows of a ring that was written by hand: each remembers its number as its key."""
+    config = smoke(snapshot="random", recent=300)
+    learner = make_learner(config)
+    state = learner.init(jax.random.key(0), jnp.int32(0))
+    rows = replace(state.ring.rows, key=jnp.arange(1_000))
+    state = replace(state, ring=replace(state.ring, rows=rows))
+    recent, _ = jax.jit(lambda *args: learner._recent(*args))(state, jnp.int32(900))
+    at = np.asarray(recent.rows.key).reshape(3, 100)
+    assert recent.is_valid.all() and (np.diff(at[:, 0]) > 0).all() and at.max() < 900
+    np.testing.assert_array_equal(at, at[:, :1] + np.arange(100))
+    np.testing.assert_array_equal(recent.is_last, np.arange(300) % 100 == 99)
+    assert at[:, 0].tolist() != [600, 700, 800]
+    with pytest.raises(InputError, match=r"recent \(250\) must be a multiple of world.horizon"):
+        smoke(snapshot="random", recent=250)
+
+
 def test_epsilon_is_linear_then_flat():
     config = smoke(steps=10_500)
     learner = Learner(config, *build(config))
@@ -221,6 +266,12 @@ def test_windows_need_not_hold_whole_episodes():
         zip(*(result.episodes[name].tolist() for name in ("seed", "episode", "step")), strict=True)
     )
     assert rows == [(seed, i, 100 * (i + 1)) for seed in (0, 1) for i in range(4)]
+
+
+def test_of_the_largest_targets_the_mean_is_kept_and_the_maximum():
+    """Two minibatches whose largest targets are 1 and 3."""
+    said = _reduce({name: jnp.array([1.0, 3.0]) for name in ("y_abs_top", "y_abs_max")})
+    assert said == {"y_abs_top": 2.0, "y_abs_max": 3.0}
 
 
 def test_measures_by_hand():

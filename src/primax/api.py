@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from primax.agent.learner import Learner, make_learner
+from primax.agent.memory import check_room
 from primax.agent.training import compile_program
 from primax.config.schema import Config
 from primax.config.seeds import parse_seeds
@@ -15,7 +16,7 @@ from primax.methods import METHODS, Method, find_method, find_world
 from primax.presets import configure
 from primax.runs.loop import OnWindow, Result, in_memory
 from primax.runs.proceed import TIMES, Job, Listener, begin, proceed
-from primax.runs.read import Run, open_run
+from primax.runs.read import Run, is_finished, open_run, read_manifest
 from primax.runs.tables import Table
 from primax.worlds import WORLDS, World, world_name
 
@@ -28,11 +29,13 @@ def train(
     settings: Mapping[str, object] | None = None,
     on_window: OnWindow = lambda progress: None,
     out: str | Path | None = None,
+    anyway: bool = False,
 ) -> Result:
     """Trains a method in a world, all seeds at once; see `configure` for `preset` and `settings`.
 
     Both may be names, or objects of your own: a `primax.Method`, a `primax.World`. With `out` the
-    run lives in that folder: if it is stopped or killed, the same call takes it up.
+    run lives in that folder: if it is stopped or killed, the same call takes it up. `anyway` goes on
+    even if memory seems too small, or a folder's run was made by another version or device.
     """
     if not callable(on_window):
         raise InputError(f"on_window takes a function, got {on_window!r}")
@@ -41,6 +44,8 @@ def train(
         folder = place(out)
         _check_names(find_method(method), find_world(world)[0], config)
     learner = make_learner(config, method, world)
+    if not anyway and not (out and is_finished(read_manifest(folder))):
+        check_room(learner, len(numbers))
     if out is None:
         return in_memory(compile_program(learner, numbers), on_window)
     if not (folder / "config.json").exists():
@@ -51,7 +56,8 @@ def train(
             raise InputError(
                 f"{folder} holds a run of another configuration: choose another folder"
             )
-    proceed(job, Listener(on_window=on_window))
+    allow = frozenset(["anyway"] if anyway else [])
+    proceed(job, Listener(on_window=on_window), allow=allow)
     return _result(open_run(folder), learner)
 
 

@@ -18,11 +18,10 @@ from primax.config.schema import Config
 from primax.methods import Method, build
 from primax.nn import nets
 from primax.rewards.base import Reward
+from primax.rewards.streams import EPISODE, HEAD, INIT, REFRESH, ROUND, SNAPSHOT, stream
 from primax.rewards.transition import Recent, Step
 from primax.worlds import ACTIONS, World, tally
 
-# Each use of randomness has its own stream of the seed's key.
-INIT, EPISODE, ROUND, REFRESH = range(4)
 Clock = Int[Array, ""]
 Metrics = dict[str, Float[Array, "..."]]
 
@@ -50,10 +49,15 @@ class Learner(eqx.Module):
     world: World
     reward: Reward
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether all critics have one trunk."""
+        return self.config.critics.trunk == "shared"
+
     def init(self, root: PRNGKeyArray, seed: Int[Array, ""]) -> State:
         """A seed's first state; it depends on the root key and the seed alone."""
         key = jax.random.fold_in(root, seed)
-        k_world, k_critics, k_reward, k_begin = jax.random.split(_stream(key, INIT, 0), 4)
+        k_world, k_critics, k_reward, k_begin = jax.random.split(stream(key, INIT, 0), 4)
         world = self.world.for_seed(seed)
         first = world.reset(k_world)
         obs = world.observe(first)
@@ -61,8 +65,9 @@ class Learner(eqx.Module):
         slot = ring.Slot(ring.pack(obs), memo)
         zero, never = jnp.int32(0), jnp.bool_(False)
         row = _row(zero, jnp.float32(0), (zero, zero), never, never)
-        heads, planes = self.config.critics.heads, self.reward.view_planes
+        heads, planes = self.config.critics.heads, self.reward.view_shape
         critics = critic.init(k_critics, heads, self.config.net, planes, len(ACTIONS))
+        critics = critic.share(critics) if self.is_shared else critics
         return State(
             seed=seed,
             key=key,
@@ -82,7 +87,7 @@ class Learner(eqx.Module):
 
         def round_(carry, _):
             state, clock = carry
-            *k_collect, _ = jax.random.split(_stream(state.key, ROUND, clock), 5)
+            *k_collect, _ = jax.random.split(stream(state.key, ROUND, clock), 5)
             state = self._collect(state, clock, k_collect, is_random=True)
             return (state, clock + self.config.update_every), {}
 
@@ -92,14 +97,14 @@ class Learner(eqx.Module):
         """Freezes the reward, then acts and learns for a window."""
         config = self.config
         recent, greedy = self._recent(state, clock)
-        k_refresh = _stream(state.key, REFRESH, clock)
+        k_refresh = stream(state.key, REFRESH, clock)
         reward, metrics = self.reward.refresh(state.reward, recent, k_refresh)
         state = replace(state, reward=reward)
         maps = self.reward.maps(reward, recent)
 
         def round_(carry, _):
             state, clock = carry
-            *k_collect, k_update = jax.random.split(_stream(state.key, ROUND, clock), 5)
+            *k_collect, k_update = jax.random.split(stream(state.key, ROUND, clock), 5)
             state = self._collect(state, clock, k_collect, is_random=False)
             clock = clock + config.update_every
             state, metrics = self._update(state, clock, k_update)
@@ -114,9 +119,8 @@ class Learner(eqx.Module):
 
     def _recent(self, state: State, clock: Clock) -> tuple[Recent, Int[Array, " rows"]]:
         """The snapshot a window is frozen from, and the greedy actions after its rows."""
-        age = jnp.arange(self.config.recent, 0, -1)
-        rows = ring.read(state.ring, clock, age, self.reward.spec.planes)
-        is_last = ((clock - age) % self.world.horizon == self.world.horizon - 1) | rows.terminated
+        age, is_written = self._ages(state, clock)
+        rows = ring.read(state.ring, clock, age, self.reward.spec.shape)
 
         def values(views):
             return jnp.moveaxis(critic.values(state.critics.online, nets.patches(views)), 0, 1)
@@ -125,7 +129,15 @@ class Learner(eqx.Module):
         greedy = jnp.argmax(jnp.mean(nets.map_chunks(values, views), axis=1), axis=1)
         epsilon = self.epsilon(clock)
         policy = epsilon / len(ACTIONS) + (1.0 - epsilon) * jax.nn.one_hot(greedy, len(ACTIONS))
-        return Recent(rows, age <= clock, is_last, policy), greedy
+        return Recent(rows, is_written, rows.is_end("end"), policy), greedy
+
+    def _ages(self, state: State, clock: Clock) -> tuple[Int[Array, " rows"], Bool[Array, " rows"]]:
+        """How old the snapshot's rows are, oldest first, and which of them were ever written."""
+        num = self.config.recent
+        if self.config.snapshot == "newest":
+            age = jnp.arange(num, 0, -1)
+            return age, age <= clock
+        return ring.draw_episodes(state.ring, clock, num, stream(state.key, SNAPSHOT, clock))
 
     def _policy_metrics(
         self, state: State, recent: Recent, greedy: Int[Array, " rows"], began: Clock
@@ -182,7 +194,7 @@ class Learner(eqx.Module):
 
     def _begin(self, state: State, clock: Clock) -> State:
         """Where an episode is over, starts the next; and syncs the targets when due."""
-        k_world, k_reward = jax.random.split(_stream(state.key, EPISODE, clock))
+        k_world, k_reward = jax.random.split(stream(state.key, EPISODE, clock))
         world = self.world.for_seed(state.seed)
         fresh = world.reset(k_world)
         obs = world.observe(fresh)
@@ -220,16 +232,21 @@ class Learner(eqx.Module):
         def step(state: State, draw) -> tuple[State, tuple[ring.Slot, ring.Row]]:
             noise, is_explored, action, k_reward = draw
             if not is_random:
-                action = jnp.where(is_explored, action, self._greedy(state))
+                action = jnp.where(is_explored, action, self._greedy(state, clock))
             return self._step(world, state, action, noise, k_reward)
 
         state, (slots, rows) = jax.lax.scan(step, state, draws, unroll=True)
         return replace(state, ring=ring.write(state.ring, clock, slots, rows))
 
-    def _greedy(self, state: State) -> Int[Array, ""]:
-        """The action of the highest value, averaged over heads."""
+    def _greedy(self, state: State, clock: Clock) -> Int[Array, ""]:
+        """The action of the highest value: averaged over heads, or by this episode's head."""
         patches = nets.patches(self.reward.view(state.obs, state.memo)[None])
-        return jnp.argmax(jnp.mean(critic.values(state.critics.online, patches), axis=(0, 1)))
+        values = critic.values(state.critics.online, patches)
+        if self.config.critics.acting == "episode":
+            k_head = stream(state.key, HEAD, clock // self.world.horizon)
+            head = jax.random.randint(k_head, (), 0, self.config.critics.heads)
+            return jnp.argmax(values[head, 0])
+        return jnp.argmax(jnp.mean(values, axis=(0, 1)))
 
     def _step(
         self, world: World, state: State, action: Int[Array, ""], noise: Any, key: PRNGKeyArray
@@ -257,7 +274,7 @@ class Learner(eqx.Module):
         config, (k_sample, k_learn) = self.config, jax.random.split(key)
         high = ring.open_rows(state.ring, clock)
         age = 1 + jax.random.randint(k_sample, (config.critics.batch,), 0, high)
-        batch = ring.read(state.ring, clock, age, self.reward.spec.planes)
+        batch = ring.read(state.ring, clock, age, self.reward.spec.shape)
         score = self.reward.score(state.reward, batch)
         before = nets.patches(self.reward.view(batch.obs, batch.memo))
         after = nets.patches(self.reward.view(batch.next_obs, batch.next_memo))
@@ -266,8 +283,9 @@ class Learner(eqx.Module):
             state.rates,
             before,
             after,
-            (batch.action, score, batch.weight, batch.terminated),
+            (batch.action, score, batch.weight, batch.is_end(config.critics.truncation)),
             config.critics.double,
+            self.is_shared,
         )
         reward, more = self.reward.learn(state.reward, batch, k_learn)
         return replace(state, critics=critics, reward=reward), metrics | more
@@ -278,11 +296,6 @@ def make_learner(
 ) -> Learner:
     """The learner of a configuration, with the world and the reward it names or those given."""
     return Learner(config, *build(config, method, world))
-
-
-def _stream(key: PRNGKeyArray, use: int, clock: Clock | int) -> PRNGKeyArray:
-    """The key for one use at one time."""
-    return jax.random.fold_in(jax.random.fold_in(key, use), clock)
 
 
 def _row(action, task, keys, terminated, idle) -> ring.Row:

@@ -5,12 +5,13 @@ each: row t reads slot t as what was seen before its action and slot t + 1 as wh
 which is never the next episode's first.
 """
 
+import math
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PyTree, UInt8
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, UInt8
 
 from primax.rewards.transition import Batch
 
@@ -56,10 +57,10 @@ def pack(planes: UInt8[Array, "c rows cols"]) -> UInt8[Array, " bytes"]:
 
 
 def unpack(
-    bits: UInt8[Array, "*n bytes"], planes: tuple[int, int, int]
+    bits: UInt8[Array, "*n bytes"], planes: tuple[int, ...]
 ) -> UInt8[Array, "*n c rows cols"]:
     """Bytes to binary planes."""
-    flat = jnp.unpackbits(bits, axis=-1, count=planes[0] * planes[1] * planes[2])
+    flat = jnp.unpackbits(bits, axis=-1, count=math.prod(planes))
     return flat.reshape(*bits.shape[:-1], *planes)
 
 
@@ -107,7 +108,7 @@ def open_rows(ring: Ring, written: Int[Array, ""]) -> Int[Array, ""]:
 
 
 def read(
-    ring: Ring, written: Int[Array, ""], age: Int[Array, " n"], planes: tuple[int, int, int]
+    ring: Ring, written: Int[Array, ""], age: Int[Array, " n"], planes: tuple[int, ...]
 ) -> Batch:
     """The rows written `age` rows ago, the newest being 1."""
     at, slot = (written - age) % ring.capacity, _slot(ring, written - age)
@@ -118,6 +119,7 @@ def read(
         task=row.task,
         next_obs=unpack(after.bits, planes),
         terminated=row.terminated,
+        truncated=(written - age) % ring.horizon == ring.horizon - 1,
         weight=1.0 - row.idle.astype(jnp.float32),
         key=row.key,
         next_key=row.next_key,
@@ -133,6 +135,23 @@ def lived(
     rows = ring.rows
     at = (written - age) % ring.capacity
     return rows.key[at], (age <= written) & ~rows.idle[at]
+
+
+def draw_episodes(
+    ring: Ring, written: Int[Array, ""], num: int, key: PRNGKeyArray
+) -> tuple[Int[Array, " n"], Bool[Array, " n"]]:
+    """Ages of `num` rows of whole episodes, each drawn at most once, and which of them there are.
+
+    Episodes are in the order of time and those that are not there come first, as in `newest`.
+    """
+    horizon, under_way = ring.horizon, written % ring.horizon
+    whole = (open_rows(ring, written) - under_way) // horizon
+    back = jnp.arange(ring.capacity // horizon)
+    lots = jnp.where(back < whole, jax.random.uniform(key, back.shape), -1.0)
+    lot, drawn = jax.lax.top_k(lots, num // horizon)
+    drawn = jnp.sort(jnp.where(lot >= 0, drawn, len(back)))[::-1]
+    age = under_way + drawn[:, None] * horizon + jnp.arange(horizon, 0, -1)[None]
+    return age.reshape(-1), jnp.repeat(drawn < len(back), horizon)
 
 
 def _take(stored: Any, index: Int[Array, " n"]) -> Any:

@@ -53,6 +53,14 @@ class Choice:
 
 
 @dataclass(frozen=True)
+class Later:
+    """A field that older versions lacked; its default is what they did. So it refuses nothing."""
+
+    def check(self, name: str, value: Any) -> None:
+        pass
+
+
+@dataclass(frozen=True)
 class Field:
     """A leaf of a nested dataclass."""
 
@@ -60,7 +68,7 @@ class Field:
     """Dotted: `critics.heads`."""
     kinds: tuple[type, ...]
     """The types it takes."""
-    rules: tuple[Range | Choice, ...]
+    rules: tuple[Range | Choice | Later, ...]
     value: Any
     owner: type
     """The dataclass it is declared in."""
@@ -121,7 +129,7 @@ def check_values(kind: type, values: Mapping[str, Any], prefix: str = "") -> Non
 
 
 @cache
-def _hints(kind: type) -> dict[str, tuple[tuple[type, ...], tuple[Range | Choice, ...]]]:
+def _hints(kind: type) -> dict[str, tuple[tuple[type, ...], tuple[Range | Choice | Later, ...]]]:
     """Types and rules by field."""
     found = {}
     for name, hint_ in typing.get_type_hints(kind, include_extras=True).items():

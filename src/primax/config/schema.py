@@ -4,8 +4,10 @@ import math
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from primax.config.fields import Choice, Range, check
+from primax.config.fields import Choice, Later, Range, check
 from primax.errors import InputError, check_range
+
+TRUNCATIONS = ("bootstrap", "end")
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class CriticsConfig:
     """The Double-DQN ensemble."""
 
     heads: Annotated[int, Range(1, 100)] = 1
-    """Critics, each with its own trunk; the agent acts on their mean."""
+    """Critics; by default each has its own trunk, and the agent acts on their mean."""
     double: bool = True
     """Whether the online critic picks the action that the target critic values."""
     gamma: Annotated[float, Range(0, 0.999999)] = 0.99
@@ -56,6 +58,13 @@ class CriticsConfig:
     """Transitions in a minibatch."""
     sync_every: Annotated[int, Range(1, 10**9)] = 1_000
     """Environment steps between copies of the online critics to the targets."""
+    truncation: Annotated[str, Choice(TRUNCATIONS), Later()] = "bootstrap"
+    """What a target takes the time limit for: no end (`bootstrap`, the paper's text), or an `end`."""
+
+    acting: Annotated[str, Choice(("mean", "episode")), Later()] = "mean"
+    """Whose values the agent acts on: the heads' `mean`, or those of a head drawn for each `episode`."""
+    trunk: Annotated[str, Choice(("own", "shared")), Later()] = "own"
+    """Whether each head has its `own` trunk, or all have one, `shared`."""
 
     def __post_init__(self):
         check(self, "critics.")
@@ -97,7 +106,9 @@ class Config:
     replay: int = 100_000
     """Rows the ring holds."""
     recent: Annotated[int, Range(1, 10**8)] = 5_000
-    """Newest rows a window's refresh sees."""
+    """Rows of the snapshot a window's refresh sees."""
+    snapshot: Annotated[str, Choice(("newest", "random")), Later()] = "newest"
+    """Which rows those are: the `newest`, or whole episodes drawn at `random` from the ring."""
     net: NetConfig = field(default_factory=NetConfig)
     """Shape and precision of every network."""
     critics: CriticsConfig = field(default_factory=CriticsConfig)
@@ -123,6 +134,8 @@ class Config:
             raise InputError(f"warmup ({self.warmup}) must be shorter than replay ({self.replay})")
         if self.recent >= self.replay:
             raise InputError(f"recent ({self.recent}) must be shorter than replay ({self.replay})")
+        if self.snapshot == "random":
+            self._multiple("recent", self.recent, horizon, f"world.horizon ({horizon})")
         if hasattr(self.reward, "check_fits"):
             self.reward.check_fits(self)
 

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from primax.config.fields import walk
+from primax.config.fields import Later, walk
 from primax.config.schema import Config, CriticsConfig, ExploreConfig, NetConfig
 from primax.config.seeds import check_seeds
 from primax.errors import InputError
@@ -57,8 +57,14 @@ def from_json(content: dict[str, Any]) -> tuple[Config, Seeds]:
 
 
 def unsaid(content: dict[str, Any]) -> tuple[str, ...]:
-    """Fields a config.json does not give, by dotted name: `from_json` takes today's defaults."""
-    return _missing(content, as_json(*from_json(content)))
+    """Fields a config.json does not give, by dotted name: `from_json` takes today's defaults.
+
+    Not those that came later with a default that is what was done before.
+    """
+    config, seeds = from_json(content)
+    later = {field.name for field in walk(config) if Later() in field.rules}
+    gone = _missing(content, as_json(config, seeds))
+    return tuple(name for name in gone if name not in later)
 
 
 def _missing(content: dict[str, Any], whole: dict[str, Any], prefix: str = "") -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from primax.paper.pages.embed import Blocks
 from primax.paper.pages.promises import audit_sheet
 from primax.paper.pages.times import times_sheet
 from primax.paper.references import average
-from primax.paper.scorecard import card, fixed, numbers, scalars
+from primax.paper.scorecard import card, effects, fixed, numbers, scalars, spreads
 from primax.paper.tables import beside, comparisons, results
 from primax.runs import disk
 from primax.runs.config_json import to_bytes
@@ -54,8 +54,10 @@ def all_numbers(runs: Runs) -> list[card.Number]:
     parts = (
         numbers.means,
         numbers.iqms,
-        numbers.comparisons,
+        spreads.of_scores,
+        effects.comparisons,
         scalars.with_spread,
+        spreads.of_scalars,
         scalars.magnitudes,
         scalars.ranges,
         scalars.open_points,
@@ -173,6 +175,7 @@ def write_all(runs: Runs, out: Path, say: Callable[[str], None]) -> Blocks:
         raise InputError(f"cannot write {out}: {error.strerror}") from error
     whole = {name: sheet.markdown() for name, sheet in (sheets | pages).items()}
     whole["missed"] = card.missed(numbers_).markdown()
+    whole["rules"] = card.rules().markdown()
     whole["summary"] = _joined(
         shown["figure1"], sheets["table1"].body(), *judged.above, *held.above
     )

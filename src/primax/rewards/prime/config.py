@@ -7,7 +7,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from primax.config.fields import Choice, Range, check
+from primax.config.fields import Choice, Later, Range, check
+from primax.config.schema import TRUNCATIONS
 from primax.errors import InputError, check_range
 
 NOVELTIES = ("count", "rnd", "ensemble")
@@ -75,6 +76,10 @@ action in the key (`nearest16`) or in φ (`knn16`)."""
     """Adam's step size for the inverse model."""
     grad_clip: Annotated[float, Range(1e-6, 1e9)] = 10.0
     """Largest global gradient norm of a statistics head and of the inverse model."""
+    truncation: Annotated[str, Choice(TRUNCATIONS), Later()] = "bootstrap"
+    """What the statistics heads' targets take the time limit for, as `critics.truncation` has it."""
+    counts: Annotated[str, Choice(("frozen", "live")), Later()] = "frozen"
+    """Counts the reward and r̄ read: `frozen` with the window, or `live`, so that no window is stationary."""
 
     def __post_init__(self):
         check(self, "reward.")
@@ -82,6 +87,8 @@ action in the key (`nearest16`) or in φ (`knn16`)."""
             raise InputError(
                 "reward.bonus=inv_sqrt is x itself, which reward.novelty=ensemble does not bound"
             )
+        if self.novelty != "count" and self.counts == "live":
+            raise InputError(f"reward.counts=live: reward.novelty={self.novelty} counts nothing")
         if self.a_min > self.a_max:
             raise InputError(
                 f"reward.a_min ({self.a_min}) must not exceed reward.a_max ({self.a_max})"
