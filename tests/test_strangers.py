@@ -13,12 +13,17 @@ import tarfile
 import zipfile
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from report_case import full_run
 from test_old_runs import ARCHIVE
 
+import primax
 from primax import explain, files
+from primax.agent import memory
+from primax.agent.learner import make_learner
 from primax.cli import main
 from primax.config.seeds import parse_seeds
 from primax.errors import InputError, RunError, one_line
@@ -427,3 +432,46 @@ def test_a_step_that_is_none(run, step):
     (run / "windows.csv").write_text("\n".join(rows))
     with pytest.raises(InputError, match="a row has no step"):
         _ = open_run(run).windows
+
+
+# Memory
+
+
+def test_the_bytes_of_a_state_by_hand(monkeypatch):
+    """15 floats, 7 halves, a key of two words."""
+    like = jax.eval_shape(
+        lambda: (jnp.zeros((3, 5)), jnp.zeros(7, jnp.bfloat16), jax.random.key(0))
+    )
+    monkeypatch.setattr(memory, "state_like", lambda learner, num_seeds: like)
+    assert memory.seed_bytes(make_learner(configure("task", "maze", "smoke"))) == 60 + 14 + 8
+
+
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="of the host's memory")
+def test_a_container_may_have_less_than_the_machine(monkeypatch, tmp_path):
+    monkeypatch.setattr(memory, "LIMIT", tmp_path / "memory.max")
+    whole = memory.memory()
+    for limit, have in (("5000\n", 5_000), ("max\n", whole[0]), ("9" * 30, whole[0])):
+        (tmp_path / "memory.max").write_text(limit)
+        assert memory.memory() == (have, memory.COMPILER)
+
+
+def test_more_seeds_than_fit_are_refused_before_anything_is_compiled(
+    capsys, monkeypatch, tmp_path, old
+):
+    """After minutes of compiling, the machine ended the process without a word."""
+    a_seed = 2 * memory.seed_bytes(make_learner(configure("task", "maze", "smoke")))
+    monkeypatch.setattr(memory, "memory", lambda: (1e9 + 7.5 * a_seed, 1e9))
+    monkeypatch.setattr("primax.cli.train.in_folder", lambda *args: None)
+    task = ("train", "task", "maze", "--preset", "smoke", "--out", tmp_path / "run")
+    said = refused(capsys, *task, "--seeds", 8)
+    assert "8 seeds need about 1.0 GB" in said and "enough for about 7" in said
+    assert "--anyway" in said and not (tmp_path / "run").exists()
+    assert main([*map(str, task), "--seeds", "7"]) == 0
+    with pytest.raises(InputError, match="100 seeds need about"):
+        primax.train("task", "maze", 100, "smoke")
+    monkeypatch.setattr(memory, "memory", lambda: (1e6, 1e6))
+    monkeypatch.setattr("primax.cli.resume.in_folder", lambda *args: None)
+    assert "enough for about 0" in refused(capsys, "resume", old)
+    assert main(["resume", str(old), "--anyway"]) == 0
+    monkeypatch.setattr(memory, "memory", lambda: (None, 0.0))
+    assert main(["resume", str(old)]) == 0

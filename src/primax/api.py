@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from primax.agent.learner import Learner, make_learner
+from primax.agent.memory import check_room
 from primax.agent.training import Progress
 from primax.config.schema import Config
 from primax.config.seeds import parse_seeds
@@ -17,7 +18,7 @@ from primax.runs.cache import use_cache
 from primax.runs.loop import OnWindow, Result, compiled, in_memory
 from primax.runs.proceed import TIMES, Job, Listener, begin, proceed
 from primax.runs.progress import Reporter, is_watched, plain_lines
-from primax.runs.read import Run, open_run
+from primax.runs.read import Run, is_finished, open_run, read_manifest
 from primax.runs.tables import Table
 from primax.worlds import WORLDS, World, world_name
 
@@ -31,12 +32,14 @@ def train(
     on_window: OnWindow = lambda progress: None,
     out: str | Path | None = None,
     progress: bool | None = None,
+    anyway: bool = False,
 ) -> Result:
     """Trains a method in a world, all seeds at once; see `configure` for `preset` and `settings`.
 
     Both may be names, or objects of your own: a `primax.Method`, a `primax.World`. With `out` the
     run lives in that folder: if it is stopped or killed, the same call takes it up. `progress` says
-    on stderr how it goes; by default if that is a terminal or a notebook.
+    on stderr how it goes; by default if that is a terminal or a notebook. `anyway` goes on even if
+    memory seems too small, or a folder's run was made by another version or device.
     """
     if not callable(on_window):
         raise InputError(f"on_window takes a function, got {on_window!r}")
@@ -46,6 +49,8 @@ def train(
         _check_names(find_method(method), find_world(world)[0], config)
     use_cache()
     learner = make_learner(config, method, world)
+    if not anyway and not (out and is_finished(read_manifest(folder))):
+        check_room(learner, len(numbers))
     listener = _listener(len(numbers), on_window, is_watched() if progress is None else progress)
     if out is None:
         return in_memory(compiled(learner, numbers, listener.say), listener.on_window)
@@ -57,7 +62,7 @@ def train(
             raise InputError(
                 f"{folder} holds a run of another configuration: choose another folder"
             )
-    proceed(job, listener)
+    proceed(job, listener, allow=frozenset(["anyway"] if anyway else []))
     return _result(open_run(folder), learner)
 
 

@@ -13,7 +13,7 @@ from primax.errors import InputError
 
 TIMES = 2.0
 """A seed's state, and as much again for temporaries. docs/engine.md has what was measured."""
-COMPILER = 1.0e9
+COMPILER = 10**9
 """Bytes for the compiler and the libraries, where the host's memory is the device's."""
 LIMIT = Path("/sys/fs/cgroup/memory.max")
 """Where a container says what it may have."""
@@ -44,11 +44,11 @@ def _bytes(leaf: Any) -> int:
     return math.prod(plain.shape) * plain.dtype.itemsize
 
 
-def memory() -> tuple[float | None, float]:
+def memory() -> tuple[int | None, int]:
     """Bytes that the first device has, None where that is not known; and those taken already."""
     device = jax.devices()[0]
     if device.platform != "cpu":
-        return (device.memory_stats() or {}).get("bytes_limit"), 0.0
+        return (device.memory_stats() or {}).get("bytes_limit"), 0
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     limit = LIMIT.read_text().strip() if LIMIT.is_file() else "max"
     return min(machine, int(limit)) if limit.isdecimal() else machine, COMPILER
