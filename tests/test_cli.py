@@ -1,6 +1,7 @@
 """The whole program, as a person uses it."""
 
 import csv
+import io
 import json
 import re
 import subprocess
@@ -9,9 +10,12 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
+from rich.console import Console
 
-from primax import api
+from primax import api, stats
 from primax.cli import COMMANDS, main
+from primax.cli.stats import _table
+from primax.cli.stats_sheets import comparisons
 from primax.config.seeds import parse_seeds
 from primax.errors import InputError
 from primax.methods import METHODS
@@ -56,7 +60,7 @@ def test_help_of_a_command_is_its_help(capsys):
             main(argv)
     text = capsys.readouterr().out
     assert text.count("usage: primax stats") == 2 and len({*text.split("usage: ")[1:]}) == 1
-    assert primax(capsys, "help") == primax(capsys, "--help")
+    assert primax(capsys, "help") == primax(capsys, "--help") == primax(capsys, "help", "help")
     assert "unknown command 'stat'; did you mean stats?" in refused(capsys, "help", "stat")
 
 
@@ -186,6 +190,8 @@ def test_list_of_one_method_in_one_world(capsys):
     assert not any(row[:1] == ["method"] for row in rows), "it cannot be set"
     assert primax(capsys, "list", "prime", "maze") == primax(capsys, "list", "Maze")
     assert "unknown world 'mase'; did you mean maze?" in refused(capsys, "list", "rnd", "mase")
+    says = "unknown method or world 'mase'; did you mean maze?"
+    assert says in refused(capsys, "list", "mase")
 
 
 SYMBOLS = {
@@ -249,6 +255,16 @@ def test_stats_marks_an_interval_of_two_seeds(capsys, tmp_path):
     path.write_text("seed,a,b\n0,1,2\n")
     text = primax(capsys, "stats", path)
     assert " to " not in text and "With one seed there is no spread and no interval." in text
+
+
+def test_stats_in_a_narrow_terminal_folds_names_and_no_words_of_numbers():
+    console = Console(width=80, file=io.StringIO())
+    names = ("prime", "prime reward.aleatoric_weight=0.25 critics.heads=1")
+    scores = {name: np.array([0.25, 0.5, 0.75]) for name in names}
+    sheet = comparisons(stats.compare_all(scores), 3)
+    console.print(_table(sheet, console))
+    words = console.file.getvalue().split()
+    assert {"difference", "unpaired", "interval", "0.500"} <= set(words)
 
 
 AWKWARD = 'seed,"a, ""b""",c_1 & 50%\n0,3.4,3.2\n1,3.5,3.75\n2,3.3,3.25\n'

@@ -433,7 +433,9 @@ def test_stats_of_folders_refuses_in_one_line(capsys, tmp_path):
     assert "in different worlds (maze, butterflies): compare runs in one world" in said
     longer = write_run(tmp_path / "longer", CELL, np.zeros((3, 60)))
     assert "not the same in all runs: steps\n" in primax(capsys, "stats", first, longer)
-    assert "not run" in refused(capsys, "stats", tmp_path)
+    assert "different worlds" in refused(capsys, "stats", tmp_path), "a folder with runs is they"
+    (tmp_path / "empty").mkdir()
+    assert "not run" in refused(capsys, "stats", tmp_path / "empty")
     assert "did you mean peak" in refused(capsys, "stats", first, "--measure", "peek")
     assert "did not record" in refused(capsys, "stats", first, "--measure", "clamp_share")
     file = tmp_path / "scores.csv"

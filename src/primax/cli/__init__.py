@@ -75,7 +75,7 @@ def _usage() -> str:
 def run(argv: list[str]) -> int:
     """Runs one command; wrong input raises InputError."""
     if argv[:1] == ["help"]:
-        argv = [*argv[1:2], "--help"]
+        argv = [*(name for name in argv[1:2] if name != "help"), "--help"]
     if not argv or argv[0] in ("-h", "--help"):
         sys.stdout.write(_usage())
         return 0 if argv else 2

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from primax.cli.common import plain_console
 from primax.config.fields import walk
-from primax.errors import canonical
+from primax.errors import canonical, lookup
 from primax.methods import METHODS
 from primax.presets import PRESETS, paper
 from primax.worlds import WORLDS
@@ -31,8 +31,10 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     method, world = args.method, args.world
-    if method and not world and canonical(method) in WORLDS:  # a world alone
-        method, world = None, method
+    if method and not world:  # or a world alone
+        lookup("method or world", method, {**METHODS, **WORLDS})
+        if canonical(method) in WORLDS:
+            method, world = None, method
     console = plain_console()
     if not (method or world):
         _show_names(console)

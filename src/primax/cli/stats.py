@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
+from rich.console import Console
 from rich.table import Table
 
 from primax import stats
@@ -18,6 +19,7 @@ from primax.cli.common import plain_console
 from primax.cli.stats_sheets import comparisons, one_csv, summaries
 from primax.errors import InputError, check_choice, hint
 from primax.output.sheet import Sheet
+from primax.runs.disk import runs_in
 from primax.runs.measures import Sample
 from primax.runs.measures import measure as measure_of
 from primax.runs.naming import name_runs
@@ -31,7 +33,9 @@ WIDE = 1_000
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", type=Path, nargs="+", help="one CSV of scores, or folders of runs")
+    parser.add_argument(
+        "path", type=Path, nargs="+", help="one CSV of scores, or folders of (or with) runs"
+    )
     parser.add_argument(
         "--against",
         metavar="METHOD",
@@ -69,7 +73,7 @@ def run(args: argparse.Namespace) -> None:
         print("\n".join(sheet.latex() for sheet in sheets), end="")
         return
     for sheet in sheets:
-        console.print(_table(sheet))
+        console.print(_table(sheet, console))
         for note in sheet.notes:
             console.print(note)
         console.print()
@@ -83,7 +87,7 @@ def _scores(
         if len(paths) > 1 or measure:
             raise InputError(f"{paths[0]} is not a folder: give one CSV file, or runs' folders")
         return stats.read_scores(paths[0]), {}
-    runs = [_run(path) for path in paths]
+    runs = [_run(path) for given in paths for path in runs_in(given) or [given]]
     worlds = dict.fromkeys(run.world for run in runs)
     if len(worlds) > 1:
         raise InputError(
@@ -140,10 +144,15 @@ where a program reads the rest."""
         print(says, file=sys.stderr if is_apart else sys.stdout)
 
 
-def _table(sheet: Sheet) -> Table:
+def _table(sheet: Sheet, console: Console) -> Table:
+    """Where it does not fit, numbers keep their words whole and names are folded."""
     table = Table(box=SIMPLE_HEAD, title=sheet.title or None, title_justify="left")
     for i, column in enumerate(sheet.columns):
         table.add_column(column, justify="right" if i else "left", overflow="fold")
     for row in sheet.rows:
         table.add_row(*row)
+    if console.measure(table, options=console.options.update(width=WIDE)).maximum > console.width:
+        for column in table.columns[1:]:
+            cells = [str(column.header), *map(str, column.cells)]
+            column.width = max(len(word) for cell in cells for word in cell.split())
     return table

@@ -131,4 +131,4 @@ def text(value: float) -> str:
     """Three decimals; of small values three digits."""
     if math.isnan(value):
         return ""
-    return f"{value:#.3g}" if NOISE < abs(value) < 0.01 else f"{value:.3f}"
+    return f"{value:#.3g}" if NOISE < abs(value) < 0.01 else f"{value:z.3f}"
