@@ -20,7 +20,7 @@ NEVER, IDLE = np.arange(7), np.array([30, 31, 32])
 """Rows that were never written, and rows of a world that had ended."""
 WORLD = oracle.World(COLS, LEVELS, ACTIONS)
 SPEC = Spec(
-    planes=(2, ROWS, COLS),
+    shape=(2, ROWS, COLS),
     num_actions=ACTIONS,
     num_keys=ROWS * COLS * LEVELS * ACTIONS,
     horizon=13,
@@ -58,7 +58,7 @@ def program(moments: str, weights: str):
 
 
 def planes(rng: np.random.Generator, *shape: int) -> np.ndarray:
-    return rng.binomial(1, 0.35, (*shape, *SPEC.planes)).astype(np.uint8)
+    return rng.binomial(1, 0.35, (*shape, *SPEC.shape)).astype(np.uint8)
 
 
 def batch(

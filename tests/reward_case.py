@@ -17,7 +17,7 @@ from primax.rewards.transition import Batch, Recent, Step
 PLANES, ACTIONS, GAMMA, HORIZON = (2, 3, 4), 5, 0.9, 6
 STATES = 12
 SPEC = Spec(
-    planes=PLANES,
+    shape=PLANES,
     num_actions=ACTIONS,
     num_keys=STATES * ACTIONS,
     horizon=HORIZON,
@@ -151,7 +151,7 @@ def dreamt(reward, seeds: tuple[int, ...] = (0, 1), rounds: int = 3):
         keys = jax.random.split(jax.random.fold_in(KEY, seed), 6)
         k_init, k_begin, k_obs, k_key, k_steps, k_rounds = keys
         num = spec.recent
-        obs = jax.random.bernoulli(k_obs, shape=(num + 1, *spec.planes)).astype(jnp.uint8)
+        obs = jax.random.bernoulli(k_obs, shape=(num + 1, *spec.shape)).astype(jnp.uint8)
         key = jax.random.randint(k_key, (num + 1,), 0, spec.num_keys)
         action, task = key % spec.num_actions, jnp.zeros(num)
         state, first = reward.begin(reward.init(k_init), obs[0], k_begin)

@@ -38,7 +38,7 @@ def test_every_key_is_worth_what_the_critics_were_paid(folder, tmp_path, capsys)
     result = api.result(folder)
     _, reward = build(result.config)
     state = jax.tree.map(lambda x: x[1], result.state)
-    rows = ring.read(state.ring, jnp.int32(1_000), jnp.arange(1, 400), reward.spec.planes)
+    rows = ring.read(state.ring, jnp.int32(1_000), jnp.arange(1, 400), reward.spec.shape)
     paid = np.asarray(reward.score(state.reward, rows))
     places = np.stack([*reward.spec.coordinates(rows.key), rows.action], axis=1)
     for key, place, value in zip(rows.key.tolist(), places.tolist(), paid, strict=True):

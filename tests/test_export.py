@@ -95,7 +95,7 @@ def test_the_frozen_reward_is_the_runs_to_the_bit(folder, last):
     age = jnp.arange(1, 300)
     for i, seed in enumerate(made.seeds):
         state = jax.tree.map(lambda x, i=i: x[i], last)
-        batch: Batch = read(state.ring, jnp.int32(CLOCK), age, reward.spec.planes)
+        batch: Batch = read(state.ring, jnp.int32(CLOCK), age, reward.spec.shape)
         theirs = reward.parts(state.reward, batch)
         window = made.tree("reward.window", like, seed)
         ours = reward.freezer.parts(window, Where(batch.obs, batch.action, batch.key))

@@ -14,7 +14,7 @@ LAYERS = [
     {"presets"},
     {"agent"},
     {"runs"},
-    {"api", "adapters", "explain"},
+    {"api", "adapters", "anywhere", "explain"},
     {"gym", "export", "verify"},
     {"paper"},
     {"report"},

@@ -86,7 +86,7 @@ def _of_export(path: Path, seed: int) -> Explained:
         )
     like = jax.eval_shape(lambda: prime.init(jax.random.key(0)).window)
     window = exported.tree("reward.window", like, seed)
-    obs = jnp.zeros((prime.spec.num_keys, *prime.spec.planes), jnp.uint8)
+    obs = jnp.zeros((prime.spec.num_keys, *prime.spec.shape), jnp.uint8)
     table = _table(prime, window, obs, np.ones(prime.spec.num_keys, bool))
     return Explained(exported.config, seed, exported.about["reward_step"], prime.spec, (), table)
 
@@ -114,9 +114,9 @@ def _newest_observations(
 ) -> tuple[Any, np.ndarray]:
     """For every key the newest observation it was met in, and whether there is one."""
     age = np.arange(min(num, clock), 0, -1)
-    rows = ring.read(stored, jnp.int32(clock), jnp.asarray(age), spec.planes)
+    rows = ring.read(stored, jnp.int32(clock), jnp.asarray(age), spec.shape)
     key, seen = np.asarray(rows.key), np.asarray(rows.obs)
-    obs = np.zeros((spec.num_keys, *spec.planes), np.uint8)
+    obs = np.zeros((spec.num_keys, *spec.shape), np.uint8)
     obs[key] = seen  # oldest first, so the newest stays
     is_met = np.zeros(spec.num_keys, bool)
     is_met[key] = True
@@ -156,7 +156,7 @@ def choose(table: Table, at: tuple[int, ...] | None, num: int) -> np.ndarray:
 
 def cell_maps(found: Explained) -> dict[str, np.ndarray]:
     """The window's parts over the grid: means over the keys of a cell that have data."""
-    shape = found.spec.planes[1:]
+    shape = found.spec.shape[1:]
     cell = found.table["row"] * shape[1] + found.table["col"]
     is_known = found.table["has_data"]
     size = np.bincount(cell[is_known], minlength=shape[0] * shape[1])

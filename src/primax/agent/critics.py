@@ -41,7 +41,7 @@ def rates(config: CriticsConfig) -> Rates:
 
 
 def init(
-    key: PRNGKeyArray, heads: int, net: NetConfig, planes: tuple[int, int, int], num_actions: int
+    key: PRNGKeyArray, heads: int, net: NetConfig, planes: tuple[int, ...], num_actions: int
 ) -> Critics:
     """Fresh heads, distinct in every weight; the targets start as copies."""
     keys = jax.random.split(key, heads)

@@ -18,11 +18,10 @@ from primax.config.schema import Config
 from primax.methods import Method, build
 from primax.nn import nets
 from primax.rewards.base import Reward
+from primax.rewards.streams import EPISODE, HEAD, INIT, REFRESH, ROUND, SNAPSHOT, stream
 from primax.rewards.transition import Recent, Step
 from primax.worlds import ACTIONS, World, tally
 
-# Each use of randomness has its own stream of the seed's key.
-INIT, EPISODE, ROUND, REFRESH, SNAPSHOT, HEAD = range(6)
 Clock = Int[Array, ""]
 Metrics = dict[str, Float[Array, "..."]]
 
@@ -58,7 +57,7 @@ class Learner(eqx.Module):
     def init(self, root: PRNGKeyArray, seed: Int[Array, ""]) -> State:
         """A seed's first state; it depends on the root key and the seed alone."""
         key = jax.random.fold_in(root, seed)
-        k_world, k_critics, k_reward, k_begin = jax.random.split(_stream(key, INIT, 0), 4)
+        k_world, k_critics, k_reward, k_begin = jax.random.split(stream(key, INIT, 0), 4)
         world = self.world.for_seed(seed)
         first = world.reset(k_world)
         obs = world.observe(first)
@@ -66,7 +65,7 @@ class Learner(eqx.Module):
         slot = ring.Slot(ring.pack(obs), memo)
         zero, never = jnp.int32(0), jnp.bool_(False)
         row = _row(zero, jnp.float32(0), (zero, zero), never, never)
-        heads, planes = self.config.critics.heads, self.reward.view_planes
+        heads, planes = self.config.critics.heads, self.reward.view_shape
         critics = critic.init(k_critics, heads, self.config.net, planes, len(ACTIONS))
         critics = critic.share(critics) if self.is_shared else critics
         return State(
@@ -88,7 +87,7 @@ class Learner(eqx.Module):
 
         def round_(carry, _):
             state, clock = carry
-            *k_collect, _ = jax.random.split(_stream(state.key, ROUND, clock), 5)
+            *k_collect, _ = jax.random.split(stream(state.key, ROUND, clock), 5)
             state = self._collect(state, clock, k_collect, is_random=True)
             return (state, clock + self.config.update_every), {}
 
@@ -98,14 +97,14 @@ class Learner(eqx.Module):
         """Freezes the reward, then acts and learns for a window."""
         config = self.config
         recent, greedy = self._recent(state, clock)
-        k_refresh = _stream(state.key, REFRESH, clock)
+        k_refresh = stream(state.key, REFRESH, clock)
         reward, metrics = self.reward.refresh(state.reward, recent, k_refresh)
         state = replace(state, reward=reward)
         maps = self.reward.maps(reward, recent)
 
         def round_(carry, _):
             state, clock = carry
-            *k_collect, k_update = jax.random.split(_stream(state.key, ROUND, clock), 5)
+            *k_collect, k_update = jax.random.split(stream(state.key, ROUND, clock), 5)
             state = self._collect(state, clock, k_collect, is_random=False)
             clock = clock + config.update_every
             state, metrics = self._update(state, clock, k_update)
@@ -121,7 +120,7 @@ class Learner(eqx.Module):
     def _recent(self, state: State, clock: Clock) -> tuple[Recent, Int[Array, " rows"]]:
         """The snapshot a window is frozen from, and the greedy actions after its rows."""
         age, is_written = self._ages(state, clock)
-        rows = ring.read(state.ring, clock, age, self.reward.spec.planes)
+        rows = ring.read(state.ring, clock, age, self.reward.spec.shape)
 
         def values(views):
             return jnp.moveaxis(critic.values(state.critics.online, nets.patches(views)), 0, 1)
@@ -138,7 +137,7 @@ class Learner(eqx.Module):
         if self.config.snapshot == "newest":
             age = jnp.arange(num, 0, -1)
             return age, age <= clock
-        return ring.draw_episodes(state.ring, clock, num, _stream(state.key, SNAPSHOT, clock))
+        return ring.draw_episodes(state.ring, clock, num, stream(state.key, SNAPSHOT, clock))
 
     def _policy_metrics(
         self, state: State, recent: Recent, greedy: Int[Array, " rows"], began: Clock
@@ -195,7 +194,7 @@ class Learner(eqx.Module):
 
     def _begin(self, state: State, clock: Clock) -> State:
         """Where an episode is over, starts the next; and syncs the targets when due."""
-        k_world, k_reward = jax.random.split(_stream(state.key, EPISODE, clock))
+        k_world, k_reward = jax.random.split(stream(state.key, EPISODE, clock))
         world = self.world.for_seed(state.seed)
         fresh = world.reset(k_world)
         obs = world.observe(fresh)
@@ -244,7 +243,7 @@ class Learner(eqx.Module):
         patches = nets.patches(self.reward.view(state.obs, state.memo)[None])
         values = critic.values(state.critics.online, patches)
         if self.config.critics.acting == "episode":
-            k_head = _stream(state.key, HEAD, clock // self.world.horizon)
+            k_head = stream(state.key, HEAD, clock // self.world.horizon)
             head = jax.random.randint(k_head, (), 0, self.config.critics.heads)
             return jnp.argmax(values[head, 0])
         return jnp.argmax(jnp.mean(values, axis=(0, 1)))
@@ -275,7 +274,7 @@ class Learner(eqx.Module):
         config, (k_sample, k_learn) = self.config, jax.random.split(key)
         high = ring.open_rows(state.ring, clock)
         age = 1 + jax.random.randint(k_sample, (config.critics.batch,), 0, high)
-        batch = ring.read(state.ring, clock, age, self.reward.spec.planes)
+        batch = ring.read(state.ring, clock, age, self.reward.spec.shape)
         score = self.reward.score(state.reward, batch)
         before = nets.patches(self.reward.view(batch.obs, batch.memo))
         after = nets.patches(self.reward.view(batch.next_obs, batch.next_memo))
@@ -297,11 +296,6 @@ def make_learner(
 ) -> Learner:
     """The learner of a configuration, with the world and the reward it names or those given."""
     return Learner(config, *build(config, method, world))
-
-
-def _stream(key: PRNGKeyArray, use: int, clock: Clock | int) -> PRNGKeyArray:
-    """The key for one use at one time."""
-    return jax.random.fold_in(jax.random.fold_in(key, use), clock)
 
 
 def _row(action, task, keys, terminated, idle) -> ring.Row:

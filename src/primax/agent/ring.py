@@ -5,6 +5,7 @@ each: row t reads slot t as what was seen before its action and slot t + 1 as wh
 which is never the next episode's first.
 """
 
+import math
 from typing import Any
 
 import equinox as eqx
@@ -56,10 +57,10 @@ def pack(planes: UInt8[Array, "c rows cols"]) -> UInt8[Array, " bytes"]:
 
 
 def unpack(
-    bits: UInt8[Array, "*n bytes"], planes: tuple[int, int, int]
+    bits: UInt8[Array, "*n bytes"], planes: tuple[int, ...]
 ) -> UInt8[Array, "*n c rows cols"]:
     """Bytes to binary planes."""
-    flat = jnp.unpackbits(bits, axis=-1, count=planes[0] * planes[1] * planes[2])
+    flat = jnp.unpackbits(bits, axis=-1, count=math.prod(planes))
     return flat.reshape(*bits.shape[:-1], *planes)
 
 
@@ -107,7 +108,7 @@ def open_rows(ring: Ring, written: Int[Array, ""]) -> Int[Array, ""]:
 
 
 def read(
-    ring: Ring, written: Int[Array, ""], age: Int[Array, " n"], planes: tuple[int, int, int]
+    ring: Ring, written: Int[Array, ""], age: Int[Array, " n"], planes: tuple[int, ...]
 ) -> Batch:
     """The rows written `age` rows ago, the newest being 1."""
     at, slot = (written - age) % ring.capacity, _slot(ring, written - age)

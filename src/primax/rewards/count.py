@@ -5,7 +5,7 @@ from typing import Annotated
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from primax.config.fields import Choice, Range, check
 from primax.errors import check_range
@@ -32,6 +32,8 @@ class CountConfig:
 class Count(Reward[Int[Array, " keys"]]):
     """β/√N, read off the table as it is when a row is sampled."""
 
+    only_counts = True
+
     spec: Spec
     config: CountConfig = eqx.field(static=True)
 
@@ -54,6 +56,14 @@ class Count(Reward[Int[Array, " keys"]]):
         self, state: Int[Array, " keys"], step: Step, key: PRNGKeyArray
     ) -> tuple[Int[Array, " keys"], tuple]:
         return state.at[self._place(step.key)].add(1), ()
+
+    def count(
+        self, state: Int[Array, " keys"], key: Int[Array, " n"], is_lived: Bool[Array, " n"]
+    ) -> Int[Array, " keys"]:
+        return state.at[self._place(key)].add(is_lived.astype(jnp.int32))
+
+    def forget(self, state: Int[Array, " keys"]) -> Int[Array, " keys"]:
+        return jnp.zeros_like(state)
 
     def score(self, state: Int[Array, " keys"], batch: Batch) -> Float[Array, " batch"]:
         """A row that can be sampled has been counted: N is at least one."""

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree, UInt8
+from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from primax.config.fields import Choice, Range, check
 from primax.nn import nets
@@ -15,7 +15,7 @@ from primax.nn.optim import adam_start, adam_step
 from primax.rewards.base import Metrics, Reward, Spec
 from primax.rewards.parts import forward, normaliser
 from primax.rewards.parts.normaliser import KINDS as NORMALISERS
-from primax.rewards.transition import Batch, Step
+from primax.rewards.transition import Batch, Obs, Step
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ recent rewards (`moving`); `standard` also subtracts the mean; `none` does not d
 class DisagreementState(eqx.Module):
     """A random encoder, which never changes, and the models; theirs lead with the models' axis."""
 
-    encoder: nets.Trunk
+    encoder: Any
     models: forward.Forward
     optimiser: PyTree
     moments: normaliser.Running
@@ -59,6 +59,8 @@ class DisagreementState(eqx.Module):
 
 class Disagreement(Reward[DisagreementState]):
     """Variance over the models, which noise that all have learnt does not raise."""
+
+    uses_keys = False
 
     spec: Spec
     config: DisagreementConfig = eqx.field(static=True)
@@ -77,6 +79,16 @@ class Disagreement(Reward[DisagreementState]):
             scale=normaliser.fresh(),
         )
 
+    @property
+    def observes(self) -> bool:
+        return self.config.normaliser == "returns"
+
+    def stream(self, state: DisagreementState) -> Float[Array, ""]:
+        return state.scale.filtered
+
+    def with_stream(self, state: DisagreementState, stream: Float[Array, ""]) -> DisagreementState:
+        return replace(state, scale=replace(state.scale, filtered=stream))
+
     def observe(
         self, state: DisagreementState, step: Step, key: PRNGKeyArray
     ) -> tuple[DisagreementState, tuple]:
@@ -90,11 +102,11 @@ class Disagreement(Reward[DisagreementState]):
     def variance(
         self,
         state: DisagreementState,
-        obs: UInt8[Array, "n c rows cols"],
+        obs: Obs,
         action: Int[Array, " n"],
     ) -> Float[Array, " n"]:
         """What the models disagree by at each (s, a)."""
-        codes = nets.map_chunks(lambda obs: state.encoder(nets.patches(obs)), obs)
+        codes = nets.map_chunks(lambda obs: state.encoder(self.spec.see(obs)), obs)
         features = self._features(state, codes)
         says = jax.vmap(lambda model: model(features, action))(state.models)
         return spread(says, self.config.prediction_clip)
@@ -110,7 +122,7 @@ class Disagreement(Reward[DisagreementState]):
     def worth(
         self,
         state: DisagreementState,
-        obs: UInt8[Array, "n c rows cols"],
+        obs: Obs,
         action: Int[Array, " n"],
     ) -> Float[Array, " n"]:
         """The variance at the scale of the past."""
@@ -125,7 +137,7 @@ class Disagreement(Reward[DisagreementState]):
     ) -> tuple[DisagreementState, Metrics]:
         """One step of every model on the minibatch, less the rows it happens to miss."""
         config, num = self.config, batch.action.shape[0]
-        codes = state.encoder(nets.patches(jnp.concatenate([batch.obs, batch.next_obs])))
+        codes = state.encoder(self.spec.see(jnp.concatenate([batch.obs, batch.next_obs])))
         before, after = jnp.split(self._features(state, codes), 2)
         kept = jax.random.bernoulli(key, config.keep, (config.models, num)).astype(jnp.float32)
 

@@ -71,6 +71,9 @@ class SAdaptState(eqx.Module):
 class SAdapt(Reward[SAdaptState]):
     """One critic serves both arms: it sees which is played, the density and the clock."""
 
+    uses_keys = False
+    needs_horizon = True
+
     spec: Spec
     config: SAdaptConfig = eqx.field(static=True)
 
@@ -84,6 +87,15 @@ class SAdapt(Reward[SAdaptState]):
             is_warm=jnp.zeros((), bool),
             is_random=jnp.zeros((), bool),
         )
+
+    def stream(self, state: SAdaptState) -> tuple[density.Density, Int[Array, ""], Bool[Array, ""]]:
+        return state.density, state.arm, state.is_random
+
+    def with_stream(
+        self, state: SAdaptState, stream: tuple[density.Density, Int[Array, ""], Bool[Array, ""]]
+    ) -> SAdaptState:
+        now, arm, is_random = stream
+        return replace(state, density=now, arm=arm, is_random=is_random)
 
     def begin(
         self, state: SAdaptState, obs: UInt8[Array, "c rows cols"], key: PRNGKeyArray
@@ -118,8 +130,8 @@ class SAdapt(Reward[SAdaptState]):
         return density.view(obs, memo.density, self.spec.horizon, memo.arm)
 
     @property
-    def view_planes(self) -> tuple[int, int, int]:
-        channels, rows, cols = self.spec.planes
+    def view_shape(self) -> tuple[int, ...]:
+        channels, rows, cols = self.spec.shape
         return 2 * channels + 2, rows, cols
 
     def raw(self, before: Memo, obs: UInt8[Array, "*n c rows cols"]) -> Float[Array, "*n"]:

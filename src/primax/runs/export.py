@@ -48,7 +48,7 @@ class Exported:
 
     def critics(self, seed: int) -> nets.Net:
         """The control heads of a seed, to be used with `critics.values`."""
-        heads, planes = self.config.critics.heads, build(self.config)[1].view_planes
+        heads, planes = self.config.critics.heads, build(self.config)[1].view_shape
         like = jax.eval_shape(
             lambda key: critic.init(key, heads, self.config.net, planes, len(ACTIONS)).online,
             jax.random.key(0),

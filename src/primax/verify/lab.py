@@ -123,7 +123,7 @@ class Lab:
         """Every row stored by the end of the first window, those lived within it too."""
         clock = self.config.warmup + self.config.window
         age = jnp.arange(clock, 0, -1)
-        planes = self.prime.spec.planes
+        planes = self.prime.spec.shape
         return ring.read(self.ends[0].ring, jnp.int32(clock), age, planes)
 
     @cached_property
@@ -154,7 +154,7 @@ class Lab:
     def every_key(self) -> Where:
         """All count keys; their observations are blank, so for `bucket` only."""
         num = self.prime.spec.num_keys
-        key, obs = jnp.arange(num), jnp.zeros((num, *self.prime.spec.planes), jnp.uint8)
+        key, obs = jnp.arange(num), jnp.zeros((num, *self.prime.spec.shape), jnp.uint8)
         return Where(obs, key % self.prime.spec.num_actions, key)
 
 
