@@ -2,6 +2,7 @@
 
 import atexit
 import contextlib
+import gc
 import os
 import shutil
 import signal
@@ -27,6 +28,9 @@ for kind in (signal.SIGINT, signal.SIGHUP):
 
 # Workers fill the cores: a second thread of numpy's would wait for one, spinning. Workers inherit it.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# Tracing makes many small objects; looking through them for cycles so often takes an eighth of it.
+gc.set_threshold(50_000)
 
 # One folder of compiled programs for all workers, and for the commands that tests start; it goes when
 # the tests are through. A worker that reads what another is writing compiles it itself.

@@ -217,17 +217,26 @@ def test_a_finished_run_that_cannot_be_read_is_not_called_finished(tmp_path):
     assert said == []
 
 
-@pytest.mark.slow
-def test_a_folder_with_only_a_configuration_starts(environment, whole, tmp_path):
-    (tmp_path / "config.json").write_bytes((whole / "config.json").read_bytes())
-    primax(environment, "resume", tmp_path)
-    assert_same(tmp_path, whole)
-
-
 @pytest.fixture
 def here(monkeypatch, optimised):
     """In this process, compiled as a user's runs are."""
     monkeypatch.setenv("XLA_FLAGS", "")
+
+
+@pytest.fixture
+def whole_here(here, tmp_path_factory):
+    """An uninterrupted run in this process; one for all tests."""
+    folder = tmp_path_factory.getbasetemp() / "whole_here"
+    if not folder.exists():
+        assert main([*SMOKE, "--out", str(folder)]) == 0
+    return folder
+
+
+@pytest.mark.slow
+def test_a_folder_with_only_a_configuration_starts(whole_here, tmp_path):
+    (tmp_path / "config.json").write_bytes((whole_here / "config.json").read_bytes())
+    assert main(["resume", str(tmp_path)]) == 0
+    assert_same(tmp_path, whole_here)
 
 
 def refused(capsys, status: int, *args) -> str:
@@ -411,10 +420,9 @@ def test_without_a_usable_checkpoint_it_begins_again_only_when_told(
     ],
 )
 def test_killed_at_the_very_end_a_resume_finishes_it(
-    here, capsys, tmp_path, monkeypatch, where, is_first
+    whole_here, capsys, tmp_path, monkeypatch, where, is_first
 ):
     """Before the last checkpoint, be it the first, and after it while maps.raw is still there."""
-    assert main([*SMOKE, "--out", str(tmp_path / "whole")]) == 0
     home = checkpoints if where == "save" else disk
     folder, real = tmp_path / "run", getattr(home, where)
 
@@ -434,18 +442,17 @@ def test_killed_at_the_very_end_a_resume_finishes_it(
     assert main(["resume", str(folder)]) == 0
     said = capsys.readouterr().out
     assert ("compiling" in said) == (where == "save"), "with the last checkpoint nothing is left"
-    assert_same(folder, tmp_path / "whole")
+    assert_same(folder, whole_here)
 
 
 @pytest.mark.slow
-def test_stopped_after_the_warm_up_it_goes_on(here, tmp_path, monkeypatch):
+def test_stopped_after_the_warm_up_it_goes_on(whole_here, tmp_path, monkeypatch):
     """Nothing is in the window table then, not even its header."""
-    assert main([*SMOKE, "--out", str(tmp_path / "whole")]) == 0
     folder = tmp_path / "run"
     started(folder, monkeypatch, 500)
     (folder / "windows.csv").write_bytes(b"seed,step\n0,")
     assert main(["resume", str(folder), "--save-every", "0"]) == 0
-    assert_same(folder, tmp_path / "whole")
+    assert_same(folder, whole_here)
 
 
 @pytest.mark.slow
