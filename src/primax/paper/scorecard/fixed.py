@@ -16,6 +16,7 @@ from primax.paper.scorecard import rule
 from primax.paper.scorecard.card import Number, Stated
 from primax.paper.scorecard.rule import Judged
 from primax.paper.scorecard.scalars import short
+from primax.paper.scorecard.stated import COUNTS
 from primax.paper.tables.beside import (
     BASELINE_FIELDS,
     BASELINES,
@@ -113,17 +114,9 @@ def _arithmetic() -> Iterator[Number]:
 
 def counts(runs: Runs) -> Iterator[Number]:
     """So many seeds of so many: reproduced within one seed of fifteen."""
-    cells = (
-        ("seeds.coverage", "sec:eval-butter", "PRIME: seeds whose coverage falls", "prime",
-         "butterflies", "coverage_fall", lambda x: x > 0, (15, 15)),
-        ("seeds.task", "sec:eval-h1", "Ext-DQN: seeds that sustain the goal (last ≥ 0.95)", "task",
-         "maze", "last", lambda x: x >= 0.95, (14, 15)),
-        ("seeds.smirl", "tab:seed", "SMIRL: seeds that ever reach the goal on Maze", "smirl",
-         "maze", "peak", lambda x: x > 0, (3, 15)),
-    )  # fmt: skip
-    for name, where, what, variant, world, measure, is_in, (num, of) in cells:
+    for name, where, what, cell, is_in, (num, of) in COUNTS:
 
-        def judged(cell=(variant, world, measure), is_in=is_in, num=num, of=of) -> Judged:
+        def judged(cell=cell, is_in=is_in, num=num, of=of) -> Judged:
             ours = is_in(need(runs, *cell))
             apart = float(ours.mean()) - num / of
             verdict = rule.verdict((apart, apart), rule.within(1 / of))

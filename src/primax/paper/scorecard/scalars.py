@@ -11,7 +11,7 @@ from primax.paper.published import published
 from primax.paper.scorecard import rule
 from primax.paper.scorecard.card import Number, Stated
 from primax.paper.scorecard.rule import Judged
-from primax.paper.scorecard.stated import in_text
+from primax.paper.scorecard.stated import bare, in_text
 
 
 def short(value: float) -> str:
@@ -37,19 +37,9 @@ def _spread(runs: Runs, world: str, measure: str, given: dict, digits: int) -> J
 
 def magnitudes(runs: Runs) -> Iterator[Number]:
     """Values without a spread: a factor of two; of a first decile, what is printed."""
-    cells = []
-    for name, column in (("cross_head_variance", "v_lotv"), ("count", "v_count")):
-        for world, given in published()["components"][name].items():
-            for when, kind, judge in (
-                ("first_decile", "first", _printed),
-                ("tail20", "tail", _factor),
-            ):
-                if when in given:
-                    cell = (f"{name}.{world}.{when}", world, f"{kind}:{column}", given[when], judge)
-                    cells.append(cell)
-    for world, value in published()["ablation_text"]["aleatoric_tail20"].items():
-        cells.append((f"aleatoric.{world}.tail20", world, "tail:v_ale", value, _aleatoric))
-    for name, world, measure, value, judge in cells:
+    judges = {"first:v_lotv": _printed, "first:v_count": _printed, "tail:v_ale": _aleatoric}
+    for name, world, measure, value in bare():
+        judge = judges.get(measure, _factor)
         words = name.replace(f".{world}", "").replace(".", ", ").replace("_", " ")
         what = f"PRIME on {world.capitalize()}: {words}"
         stated = Stated(name, "app:estimators, sec:eval-gate", what, short(value))

@@ -1,13 +1,19 @@
-"""What the paper gives as mean ± std, one by one."""
+"""What the paper states of single runs, one by one: mean ± std, bare values, counts of seeds."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from primax import stats
 from primax.paper.evidence import PAPERS_MEASURE, PAPERS_NAME
 from primax.paper.published import published
 from primax.paper.tables.results import ABLATIONS, MAIN, METRICS
 
 Given = dict[str, Any]
+Counted = Callable[[stats.Floats], NDArray[np.bool_]]
+"""Which seeds are counted."""
 
 
 def scores() -> Iterator[tuple[str, str, str, tuple[str, str], Given]]:
@@ -39,3 +45,26 @@ def in_text() -> Iterator[tuple[str, str, str, str, str, Given]]:
     for name, where, world, measure, given in cells:
         what = f"PRIME on {world.capitalize()}: {measure.replace('tail:', 'tail-20% ')}"
         yield name, where, world, measure, what.replace("_", " "), given
+
+
+def bare() -> Iterator[tuple[str, str, str, float]]:
+    """PRIME's values without a spread: id, world, measure, value."""
+    paper = published()
+    for name, column in (("cross_head_variance", "v_lotv"), ("count", "v_count")):
+        for world, given in paper["components"][name].items():
+            for when, kind in (("first_decile", "first"), ("tail20", "tail")):
+                if when in given:
+                    yield f"{name}.{world}.{when}", world, f"{kind}:{column}", given[when]
+    for world, value in paper["ablation_text"]["aleatoric_tail20"].items():
+        yield f"aleatoric.{world}.tail20", world, "tail:v_ale", value
+
+
+COUNTS: tuple[tuple[str, str, str, tuple[str, str, str], Counted, tuple[int, int]], ...] = (
+    ("seeds.coverage", "sec:eval-butter", "PRIME: seeds whose coverage falls",
+     ("prime", "butterflies", "coverage_fall"), lambda x: x > 0, (15, 15)),
+    ("seeds.task", "sec:eval-h1", "Ext-DQN: seeds that sustain the goal (last ≥ 0.95)",
+     ("task", "maze", "last"), lambda x: x >= 0.95, (14, 15)),
+    ("seeds.smirl", "tab:seed", "SMIRL: seeds that ever reach the goal on Maze",
+     ("smirl", "maze", "peak"), lambda x: x > 0, (3, 15)),
+)  # fmt: skip
+"""So many seeds of so many: id, where, what, variant, world and measure, which seeds, how many."""
