@@ -13,7 +13,17 @@ FOLDER = Path(__file__).parent.parent / "benchmarks"
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    ["table", "plots", "torch_loop", "worlds", "checkpoints", "telemetry", "rewards", "contrast"],
+    [
+        "table",
+        "plots",
+        "torch_loop",
+        "worlds",
+        "checkpoints",
+        "telemetry",
+        "rewards",
+        "contrast",
+        "readings",
+    ],
 )
 def test_a_script_starts(name):
     done = subprocess.run(

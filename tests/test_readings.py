@@ -82,5 +82,7 @@ def test_the_kept_table_is_made_anew_and_its_seeds_are_those_of_the_runs():
     content = json.loads((readings.KEPT / "seeds.json").read_text(encoding="utf-8"))
     text = (readings.KEPT / "readings.md").read_text(encoding="utf-8")
     assert readings.page(content) == text
+    page = (readings.ROOT / "docs" / "levels.md").read_text(encoding="utf-8")
+    assert readings.whole(content["runs"]).body() in page
     folder = readings.ROOT / "results" / "paper" / "runs" / "smirl_maze"
     assert readings.measured(folder) == content["runs"]["smirl_maze"]
