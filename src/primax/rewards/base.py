@@ -155,9 +155,14 @@ class Reward(eqx.Module, Generic[State]):
         return state, {}
 
     @property
+    def begins(self) -> bool:
+        """Whether `begin` does anything."""
+        return type(self).begin is not Reward.begin
+
+    @property
     def reads_memo(self) -> bool:
         """Whether `score` and `learn` need what `begin` and `observe` keep with observations."""
-        return type(self).begin is not Reward.begin
+        return self.begins
 
     @property
     def observes(self) -> bool:

@@ -37,8 +37,8 @@ class Frozen(Reward[FrozenState]):
         return FrozenState(live, jax.tree.map(jnp.copy, live))
 
     @property
-    def reads_memo(self) -> bool:
-        return self.inner.reads_memo
+    def begins(self) -> bool:
+        return self.inner.begins
 
     @property
     def observes(self) -> bool:

@@ -105,7 +105,7 @@ class Rnd(Reward[RndState]):
         return self.config.read == "lived"
 
     @property
-    def reads_memo(self) -> bool:
+    def begins(self) -> bool:
         return self._is_stored
 
     @property
