@@ -32,6 +32,8 @@ def parse_seeds(text: str | int, name: str = "seeds") -> tuple[int, ...]:
 
 def check_seeds(seeds: Sequence[Any], name: str = "seeds") -> None:
     """Refuses what is not some whole numbers, each once."""
+    if not seeds:
+        raise InputError(f"{name} takes whole numbers, got none")
     check_range(name, len(seeds), 1, MOST_SEEDS)
     for seed in seeds:
         if type(seed) is not int:
