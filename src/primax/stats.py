@@ -96,6 +96,19 @@ def interval(
     return float(low), float(high)
 
 
+def mean_bands(
+    values: ArrayLike, resamples: int = 10_000, confidence: float = 0.95, seed: int = 0
+) -> tuple[Floats, Floats]:
+    """The interval of the mean over seeds at every point of curves [seed, point]: at each that of
+    `interval(point, np.mean)`, for the seeds redrawn are the same."""
+    x = _scores(values)
+    rows = np.random.default_rng(seed).integers(len(x), size=(resamples, len(x)))
+    times = (rows[:, :, None] == np.arange(len(x))).sum(axis=1)  # each seed was drawn
+    means = times @ x / len(x)
+    low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
+    return low, high
+
+
 def paired_interval(
     a: ArrayLike, b: ArrayLike, resamples: int = 10_000, confidence: float = 0.95, seed: int = 0
 ) -> tuple[float, float]:

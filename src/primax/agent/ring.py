@@ -1,8 +1,9 @@
-"""The ring of experience: fixed-length episodes, every observation stored once, in bits.
+"""The ring of experience: every observation stored once, in bits.
 
-An episode of `horizon` rows has `horizon + 1` observations, so the ring keeps that many slots for
-each: row t reads slot t as what was seen before its action and slot t + 1 as what was seen after,
-which is never the next episode's first.
+Row t reads slot t as what was seen before its action and slot t + 1 as what was seen after, which is
+never the next episode's first. Where episodes are all of one length, `horizon` rows have
+`horizon + 1` slots. Where they end when they like, an idle row follows an episode's last, and
+its slot is the next episode's first observation; one slot more closes the ring.
 """
 
 import math
@@ -44,11 +45,17 @@ class Ring(eqx.Module):
 
     slots: Slot
     rows: Row
-    horizon: int = eqx.field(static=True)
+    horizon: int | None = eqx.field(static=True)
+    """Steps of every episode; None where they end when they like."""
 
     @property
     def capacity(self) -> int:
         return self.rows.action.shape[0]
+
+    @property
+    def stretch(self) -> int:
+        """Rows after which there is a slot more than rows."""
+        return self.capacity if self.horizon is None else self.horizon
 
 
 def pack(planes: UInt8[Array, "c rows cols"]) -> UInt8[Array, " bytes"]:
@@ -64,13 +71,14 @@ def unpack(
     return flat.reshape(*bits.shape[:-1], *planes)
 
 
-def empty(capacity: int, horizon: int, slot: Slot, row: Row) -> Ring:
+def empty(capacity: int, horizon: int | None, slot: Slot, row: Row) -> Ring:
     """A ring of zeros shaped after one slot and one row."""
 
     def zeros(count: int, like: Any) -> Any:
         return jax.tree.map(lambda x: jnp.zeros((count, *x.shape), x.dtype), like)
 
-    return Ring(zeros(capacity // horizon * (horizon + 1), slot), zeros(capacity, row), horizon)
+    stretch = horizon or capacity
+    return Ring(zeros(capacity // stretch * (stretch + 1), slot), zeros(capacity, row), horizon)
 
 
 def open_slot(ring: Ring, written: Int[Array, ""], slot: Slot) -> Ring:
@@ -90,7 +98,7 @@ def write(ring: Ring, written: Int[Array, ""], slots: Slot, rows: Row) -> Ring:
 def _slot(ring: Ring, row: Int[Array, "*n"]) -> Int[Array, "*n"]:
     """Where the observation before a row lies."""
     at = row % ring.capacity
-    return at // ring.horizon * (ring.horizon + 1) + at % ring.horizon
+    return at // ring.stretch * (ring.stretch + 1) + at % ring.stretch
 
 
 def _put(stored: Any, new: Any, at: Int[Array, ""]) -> Any:
@@ -119,13 +127,22 @@ def read(
         task=row.task,
         next_obs=unpack(after.bits, planes),
         terminated=row.terminated,
-        truncated=(written - age) % ring.horizon == ring.horizon - 1,
+        truncated=_truncated(ring, written, age),
         weight=1.0 - row.idle.astype(jnp.float32),
         key=row.key,
         next_key=row.next_key,
         memo=before.memo,
         next_memo=after.memo,
     )
+
+
+def _truncated(ring: Ring, written: Int[Array, ""], age: Int[Array, " n"]) -> Bool[Array, " n"]:
+    """After which rows a time limit came; of the newest row it is not known where limits vary."""
+    if ring.horizon is not None:
+        return (written - age) % ring.horizon == ring.horizon - 1
+    rows = ring.rows
+    at, after = (written - age) % ring.capacity, (written - age + 1) % ring.capacity
+    return rows.idle[after] & (age > 1) & ~rows.terminated[at] & ~rows.idle[at]
 
 
 def lived(
@@ -144,7 +161,8 @@ def draw_episodes(
 
     Episodes are in the order of time and those that are not there come first, as in `newest`.
     """
-    horizon, under_way = ring.horizon, written % ring.horizon
+    horizon = ring.stretch
+    under_way = written % horizon
     whole = (open_rows(ring, written) - under_way) // horizon
     back = jnp.arange(ring.capacity // horizon)
     lots = jnp.where(back < whole, jax.random.uniform(key, back.shape), -1.0)

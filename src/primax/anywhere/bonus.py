@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -70,8 +71,8 @@ class Bonus:
         return self.core.reward.view_shape
 
     def __repr__(self) -> str:
-        space, like = self.space, jax.eval_shape(self.core.init, jax.random.key(0))
-        sizes = (x.size * x.dtype.itemsize for x in jax.tree.leaves(like))
+        space = self.space
+        sizes = (x.size * x.dtype.itemsize for x in jax.tree.leaves(self._like))
         shown = f"{space.kind} {list(space.obs)}, {space.num_actions} actions"
         keys = "" if isinstance(self.core.keys, Same) else f", keys {self.core.keys!r}"
         envs = f"{self.envs} environment{'s' if self.envs > 1 else ''}"
@@ -147,8 +148,12 @@ class Bonus:
 
     def load(self, path: str | Path) -> BonusState:
         """The state that was saved, to the last bit."""
-        like = jax.eval_shape(self.core.init, jax.random.key(0))
-        return files.load(self._about(), like, Path(path))
+        return files.load(self._about(), self._like, Path(path))
+
+    @cached_property
+    def _like(self) -> BonusState:
+        """Shapes and types of a state."""
+        return jax.eval_shape(self.core.init, jax.random.key(0))
 
     def _about(self) -> dict[str, Any]:
         """What a saved state must agree with."""
@@ -174,7 +179,7 @@ class Bonus:
             )
 
     def _check_memo(self, memo: Any, where: str) -> None:
-        like = jax.eval_shape(self.core.init, jax.random.key(0)).memo
+        like = self._like.memo
         if jax.tree.structure(memo) != jax.tree.structure(like):
             name = self.config.method
             raise InputError(

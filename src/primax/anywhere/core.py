@@ -296,10 +296,7 @@ class Core:
         spec, rows = self.reward.spec, state.rows
         moments = state.moments
         if moments is not None:
-            flat = rows.obs.reshape(-1, *spec.shape)
-            weight = rows.is_lived.reshape(-1, 1).astype(jnp.float32)
-            weight = jnp.broadcast_to(weight, flat.shape)
-            moments = normaliser.merge(normaliser.start(spec.shape), flat, weight)
+            moments = store.moments(rows.obs.reshape(-1, *spec.shape), rows.is_lived.reshape(-1))
         state = replace(state, moments=moments)
         state = self._settled(state)
         key = streams.stream(state.key, streams.REFRESH, state.clock)

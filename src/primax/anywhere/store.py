@@ -50,6 +50,15 @@ def unpacked(
     return bits.reshape(-1, *shape)
 
 
+def moments(x: Float[Array, "n numbers"], is_lived: Bool[Array, " n"]) -> normaliser.Running:
+    """Of the rows that are steps, without a prior: units may be anything."""
+    weight = is_lived.astype(jnp.float32)[:, None]
+    num = jnp.maximum(jnp.sum(weight), 1.0)
+    mean = jnp.sum(weight * x, axis=0) / num
+    variance = jnp.sum(weight * (x - mean[None]) ** 2, axis=0) / num
+    return normaliser.Running(jnp.full(mean.shape, num), mean, variance)
+
+
 def scaled(
     moments: normaliser.Running | None, obs: Shaped[Array, "n ..."]
 ) -> Shaped[Array, "n ..."]:

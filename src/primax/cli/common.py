@@ -4,9 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable
-from pathlib import Path
 
-import jax
 from rich.console import Console
 
 from primax.agent.learner import Learner, make_learner
@@ -15,6 +13,7 @@ from primax.config.fields import override, parse_pairs
 from primax.config.seeds import parse_seeds
 from primax.errors import InputError, lookup
 from primax.presets import configure
+from primax.runs.cache import use_cache
 from primax.worlds import WORLDS, World
 
 # The first stops the compiler from choosing GPU kernels by timing them, which differs from process
@@ -102,5 +101,4 @@ def plain_console() -> Console:
 def start_jax(flags: str) -> None:
     """Sets the compiler's flags, read when the first device is asked for, and its cache."""
     os.environ["XLA_FLAGS"] = flags
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "primax"
-    jax.config.update("jax_compilation_cache_dir", str(cache))
+    use_cache()

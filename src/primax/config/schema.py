@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from primax.config.fields import Choice, Later, Range, check
+from primax.config.symbols import Symbol
 from primax.errors import InputError, check_range
 
 TRUNCATIONS = ("bootstrap", "end")
@@ -40,17 +41,17 @@ class NetConfig:
 class CriticsConfig:
     """The Double-DQN ensemble."""
 
-    heads: Annotated[int, Range(1, 100)] = 1
+    heads: Annotated[int, Range(1, 100), Symbol("K")] = 1
     """Critics; by default each has its own trunk, and the agent acts on their mean."""
     double: bool = True
     """Whether the online critic picks the action that the target critic values."""
-    gamma: Annotated[float, Range(0, 0.999999)] = 0.99
+    gamma: Annotated[float, Range(0, 0.999999), Symbol("γ")] = 0.99
     """Discount per step."""
-    learning_rate: Annotated[float, Range(0, 1)] = 3e-4
+    learning_rate: Annotated[float, Range(0, 1), Symbol("lr")] = 3e-4
     """Adam's step size."""
     grad_clip: Annotated[float, Range(1e-6, 1e9)] = 10.0
     """Largest global gradient norm of one head."""
-    q_max: Annotated[float, Range(1e-6, 1e9)] = 20.0
+    q_max: Annotated[float, Range(1e-6, 1e9), Symbol("Q_max")] = 20.0
     """Where the soft bound on |Q| begins."""
     q_penalty: Annotated[float, Range(0, 1e6)] = 0.0
     """Weight of the soft bound; PRIME's is 0.1, the baselines have none."""
@@ -74,9 +75,9 @@ class CriticsConfig:
 class ExploreConfig:
     """The ε-greedy schedule: linear, then flat."""
 
-    start: Annotated[float, Range(0, 1)] = 1.0
+    start: Annotated[float, Range(0, 1), Symbol("ε_start")] = 1.0
     """ε at step 0."""
-    end: Annotated[float, Range(0, 1)] = 0.05
+    end: Annotated[float, Range(0, 1), Symbol("ε_end")] = 0.05
     """ε from the end of the ramp on."""
     fraction: Annotated[float, Range(0, 1)] = 0.25
     """Share of all steps the ramp takes, warm-up included."""

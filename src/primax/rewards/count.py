@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from primax.config.fields import Choice, Range, check
+from primax.config.symbols import Symbol
 from primax.errors import check_range
 from primax.rewards.base import Reward, Spec
 from primax.rewards.transition import Batch, Step
@@ -20,8 +21,8 @@ MOST_KEYS = 20_000_000
 class CountConfig:
     """Options of the count bonus."""
 
-    reward_scale: Annotated[float, Range(0, 1e9)] = 1.0
-    """β, the reward of what was met once."""
+    reward_scale: Annotated[float, Range(0, 1e9), Symbol("β")] = 1.0
+    """The reward of what was met once."""
     of: Annotated[str, Choice(("state_action", "state"))] = "state_action"
     """What is counted: `state_action`, or `state` alone."""
 

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from primax.config.fields import Choice, Range, check
+from primax.config.symbols import Symbol
 from primax.nn import nets
 from primax.nn.optim import adam_start, adam_step
 from primax.rewards.base import Metrics, Reward, Spec
@@ -22,8 +23,8 @@ from primax.rewards.transition import Batch, Obs, Step
 class DisagreementConfig:
     """Options of Disagreement."""
 
-    models: Annotated[int, Range(2, 100)] = 5
-    """K, forward models."""
+    models: Annotated[int, Range(2, 100), Symbol("K")] = 5
+    """Forward models."""
     features: Annotated[int, Range(1, 4_096)] = 64
     """Width of the frozen random features they predict."""
     hidden: Annotated[int, Range(1, 65_536)] = 256
@@ -37,7 +38,7 @@ class DisagreementConfig:
     normaliser: Annotated[str, Choice(NORMALISERS)] = "rewards"
     """The variance is divided by the running standard deviation of the `rewards`, of the `returns` or of \
 recent rewards (`moving`); `standard` also subtracts the mean; `none` does not divide."""
-    learning_rate: Annotated[float, Range(0, 1)] = 3e-4
+    learning_rate: Annotated[float, Range(0, 1), Symbol("lr")] = 3e-4
     """Adam's step size."""
     grad_clip: Annotated[float, Range(1e-6, 1e9)] = 10.0
     """Largest global gradient norm of one model."""

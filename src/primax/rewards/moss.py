@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from primax.config.fields import Range, check
+from primax.config.symbols import Symbol
 from primax.nn import nets
 from primax.nn.optim import adam_start, adam_step
 from primax.rewards.base import Metrics, Reward, Spec
@@ -38,7 +39,7 @@ class MossConfig:
     """Nearest states of the minibatch that the entropy is read off."""
     temperature: Annotated[float, Range(1e-3, 1e3)] = 0.5
     """Of the contrastive loss."""
-    learning_rate: Annotated[float, Range(0, 1)] = 1e-4
+    learning_rate: Annotated[float, Range(0, 1), Symbol("lr")] = 1e-4
     """Adam's step size."""
     grad_clip: Annotated[float, Range(1e-6, 1e9)] = 10.0
     """Largest global gradient norm."""

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree, Shaped
 
 from primax.config.fields import Choice, Range, check
+from primax.config.symbols import Symbol
 from primax.nn import nets
 from primax.nn.optim import adam_start, adam_step
 from primax.rewards.base import Metrics, Reward, Spec
@@ -41,7 +42,7 @@ class RndConfig:
 recent rewards (`moving`); `standard` also subtracts the mean; `none` does not divide."""
     reward_clip: Annotated[float, Range(1e-6, 1e9)] = 5.0
     """Largest reward."""
-    learning_rate: Annotated[float, Range(0, 1)] = 3e-4
+    learning_rate: Annotated[float, Range(0, 1), Symbol("lr")] = 3e-4
     """Adam's step size for the predictor."""
     grad_clip: Annotated[float, Range(1e-6, 1e9)] = 10.0
     """Largest global gradient norm of the predictor."""

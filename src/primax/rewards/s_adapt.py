@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8
 
 from primax.config.fields import Range, check
+from primax.config.symbols import Symbol
 from primax.errors import InputError
 from primax.rewards.base import Metrics, Reward, Spec
 from primax.rewards.parts import density, normaliser
@@ -24,8 +25,8 @@ class SAdaptConfig:
 
     surprise_clip: Annotated[float, Range(1e-6, 1e9)] = 300.0
     """Largest surprise, in nats; surprise is divided by it."""
-    explore: Annotated[float, Range(0, 1e6)] = 2**0.5
-    """c, the weight of the bandit's confidence bound."""
+    explore: Annotated[float, Range(0, 1e6), Symbol("c")] = 2**0.5
+    """The weight of the bandit's confidence bound."""
     standardise: bool = True
     """Whether each arm's rewards are centred and divided by their running deviation."""
 

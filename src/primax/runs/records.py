@@ -97,9 +97,12 @@ def telling(scores: dict[int, float]) -> list[int]:
 
 
 def replay_lines(config: Config, seeds: tuple[int, ...], clock: int, state: Any) -> bytes:
-    """The last whole episode of every seed, a line of JSON each; nothing at most windows' ends."""
+    """The last whole episode of every seed, a line of JSON each; nothing at most windows' ends.
+
+    Nothing at all where episodes end when they like: none lies where the clock says.
+    """
     episode = recorded(config).get(clock)
-    if episode is None:
+    if episode is None or state.episodes is not None:
         return b""
     horizon, planes = config.world.horizon, state.obs.shape[1:]
     place = episode % (config.replay // horizon)

@@ -29,9 +29,8 @@ RULE = (
     "Undecided: the interval is not inside the margin, and it contains zero.",
     "Differs: a yes or no came out the other way (p below 0.05 in the same direction, the "
     "interval's side of zero, a setting).",
-    "The paper's seeds are not ours, so the two sides are resampled separately. What is compared "
-    "and the margin, by kind:",
-    *(f"{kind}: {what}; reproduced: {when}." for kind, what, when in rule.RULES),
+    "The paper's seeds are not ours, so the two sides are resampled separately. [Rules](rules.md) "
+    "has what is compared for each kind of number, and the margin.",
     "A std beside a mean has a row of its own. Numbers that the paper repeats are listed once. "
     "Single seeds are not compared, because the paper's seeds are not ours.",
 )

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from primax import explain
 from primax.report.packing import U8, Scale, quantise, scale_of, text
 from primax.runs.records import check_maps
 
@@ -12,15 +13,7 @@ BYTES = 2_700_000
 """All maps on a page take about so much."""
 POSITIONS, FEWEST_BY_SEED, FEWEST = 60, 20, 8
 """Of the slider: at most, at least where every seed is kept, at least."""
-MAPS = {
-    "visits": ("visits", "% of steps", "√"),
-    "v_epi": ("V_epi", "what can be learnt", "log"),
-    "v_ale": ("V_ale", "what is noise", "√"),
-    "v_ahead": ("look-ahead", "the gate", "log"),
-    "r_int": ("R_int", "before scale and clip", ""),
-    "reward": ("reward", "scaled and clipped", ""),
-}
-"""Name, what it is, and how its colours go where not evenly: what cannot be negative spans a lot."""
+MAPS = explain.MAPS | {"visits": ("visits", "% of steps", "√")}
 Arrays = dict[str, np.ndarray]
 
 
