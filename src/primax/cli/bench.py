@@ -14,6 +14,7 @@ from rich.table import Table
 from primax.cli.common import prepare, run_options, work_console
 from primax.cli.train import announce, execute
 from primax.errors import InputError
+from primax.files import read_fields
 from primax.runs import disk
 from primax.runs.provenance import provenance
 from primax.worlds import world_name
@@ -78,7 +79,7 @@ def kept(folder: Path) -> list[Figure]:
     figures = []
     for path in sorted(folder.glob("train_*.json")):
         try:
-            figure = json.loads(path.read_text(encoding="utf-8"))
+            figure = read_fields(path)
             figures.append({column: figure[column] for column in COLUMNS})
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(f"{path} was not written by primax bench: remove it") from error

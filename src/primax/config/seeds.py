@@ -24,7 +24,7 @@ def parse_seeds(text: str | int, name: str = "seeds") -> tuple[int, ...]:
         got = repr(text) if isinstance(text, str) else "more digits than can be read"
         raise InputError(f"{name} takes {takes}, got {got}") from None
     for end in ends:  # before they are counted through: a range may go to any number
-        check_range(name, end[-1] - end[0] + 1, 1, MOST_SEEDS)
+        check_range(name, max(0, end[-1] - end[0] + 1), 1, MOST_SEEDS)
     seeds = [seed for end in ends for seed in range(end[0], end[-1] + 1)]
     check_seeds(seeds, name)
     return tuple(seeds)
@@ -32,6 +32,8 @@ def parse_seeds(text: str | int, name: str = "seeds") -> tuple[int, ...]:
 
 def check_seeds(seeds: Sequence[Any], name: str = "seeds") -> None:
     """Refuses what is not some whole numbers, each once."""
+    if not seeds:
+        raise InputError(f"{name} takes whole numbers, got none")
     check_range(name, len(seeds), 1, MOST_SEEDS)
     for seed in seeds:
         if type(seed) is not int:
