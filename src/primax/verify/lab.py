@@ -62,7 +62,8 @@ class Watched(Reward[Watch]):
 
     def init(self, key: PRNGKeyArray) -> Watch:
         state = self.prime.init(key)
-        return Watch(state, state, self.spec.no_rows())
+        policy = jnp.zeros((self.spec.recent, self.spec.num_actions))
+        return Watch(state, state, replace(self.spec.no_rows(), policy=policy))
 
     def begin(
         self, state: Watch, obs: UInt8[Array, "c rows cols"], key: PRNGKeyArray

@@ -18,6 +18,7 @@ from primax.runs.read import BROKEN
 COLUMNS = {"scorecard.csv": card.COLUMNS, "claims.csv": claims.COLUMNS}
 PLACES = {
     "sec:setting": "Section 3",
+    "sec:vepi": "Section 4.2",
     "sec:eval-setup": "Section 6.1",
     "sec:eval-h1": "Section 6.2",
     "sec:eval-theory": "Section 6.2",
@@ -27,6 +28,7 @@ PLACES = {
     "app:exp": "Appendix A",
     "app:stats": "Appendix B",
     "app:estimators": "Appendix C",
+    "app:noisytv": "Appendix D",
     "tab:main": "Table 1",
     "tab:ablations": "Table 2",
     "tab:hp-prime": "Table 3",
@@ -100,7 +102,7 @@ def _sheet(folder: Path, name: str, verdict: str, order: tuple[str, ...]) -> She
     counts = tuple((word, found[word]) for word in names if found[word])
     rows = [row | {"where": _place(row["where"])} for row in rows]
     if name == "claims.csv":
-        rank = {claims.FAILS: 0, claims.HOLDS: 2}
+        rank = {claims.FAILS: 0, claims.HOLDS: 2, claims.CANNOT_FAIL: 3}
         rows.sort(key=lambda row: rank.get(row["verdict"], 1))
     return Sheet(tuple(rows), counts, tuple(sorted({row["where"] for row in rows})))
 
