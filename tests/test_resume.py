@@ -359,14 +359,12 @@ def test_in_python_the_same_call_goes_on(here, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_run_made_elsewhere_is_refused_unless_told(here, capsys, tmp_path, monkeypatch):
-    folder = tmp_path / "run"
-    started(folder, monkeypatch)
+def test_a_run_made_elsewhere_is_refused_unless_told(stopped, capsys, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("primax.runs.proceed.provenance", elsewhere(provenance()))
-        said = refused(capsys, 2, "resume", folder)
+        said = refused(capsys, 2, "resume", stopped)
         assert "jax was" in said and "is now '9.9'" in said and "--anyway" in said
-        assert main(["resume", str(folder), "--anyway"]) == 0
+        assert main(["resume", str(stopped), "--anyway"]) == 0
 
 
 def started(folder, monkeypatch, clock: int = 1_500) -> None:
@@ -377,35 +375,38 @@ def started(folder, monkeypatch, clock: int = 1_500) -> None:
             main([*SMOKE, "--out", str(folder)])
 
 
+@pytest.fixture
+def stopped(here, monkeypatch, tmp_path, tmp_path_factory):
+    """A copy of a run that was stopped at step 1,500."""
+    made = tmp_path_factory.getbasetemp() / "stopped"
+    if not made.exists():
+        started(made, monkeypatch)
+    return shutil.copytree(made, tmp_path / "run")
+
+
 def damage(path) -> None:
     path.write_bytes(path.read_bytes()[:1000])
 
 
 @pytest.mark.slow
-def test_damaged_checkpoints_do_not_pass_for_the_newest(here, capsys, tmp_path, monkeypatch):
+def test_damaged_checkpoints_do_not_pass_for_the_newest(stopped, capsys):
     """Those of the resumed run have lower numbers, and are kept."""
-    folder = tmp_path / "run"
-    started(folder, monkeypatch)
-    damage(folder / "checkpoints" / "000001500" / "state.npz")
-    assert main(["resume", str(folder), "--save-every", "0"]) == 0
+    damage(stopped / "checkpoints" / "000001500" / "state.npz")
+    assert main(["resume", str(stopped), "--save-every", "0"]) == 0
     said = capsys.readouterr().out.replace("\n", "")
     assert "000001500/state.npz is damaged" in said and "going on from step 1,000" in said
-    checkpoint, damaged = checkpoints.load(folder)
+    checkpoint, damaged = checkpoints.load(stopped)
     assert checkpoint is not None and checkpoint.clock == 2_000 and damaged == []
 
 
 @pytest.mark.slow
-def test_without_a_usable_checkpoint_it_begins_again_only_when_told(
-    here, capsys, tmp_path, monkeypatch
-):
-    folder = tmp_path / "run"
-    started(folder, monkeypatch)
-    table = folder / "episodes.csv"
+def test_without_a_usable_checkpoint_it_begins_again_only_when_told(stopped, capsys):
+    table = stopped / "episodes.csv"
     table.write_bytes(table.read_bytes().replace(b",100,", b",101,"))
     before = table.read_bytes()
-    assert "no usable checkpoint" in refused(capsys, 2, "resume", folder)
+    assert "no usable checkpoint" in refused(capsys, 2, "resume", stopped)
     assert table.read_bytes() == before
-    assert main(["resume", str(folder), "--restart"]) == 0
+    assert main(["resume", str(stopped), "--restart"]) == 0
     assert "starting at step 0" in capsys.readouterr().out
     assert b",101," not in table.read_bytes()
 
@@ -456,40 +457,34 @@ def test_stopped_after_the_warm_up_it_goes_on(whole_here, tmp_path, monkeypatch)
 
 
 @pytest.mark.slow
-def test_a_changed_configuration_is_refused(here, capsys, tmp_path, monkeypatch):
-    folder = tmp_path / "run"
-    started(folder, monkeypatch)
-    path = folder / "config.json"
+def test_a_changed_configuration_is_refused(stopped, capsys):
+    path = stopped / "config.json"
     path.write_text(path.read_text().replace("0.0003", "0.001"))
-    assert "was changed since" in refused(capsys, 2, "resume", folder)
+    assert "was changed since" in refused(capsys, 2, "resume", stopped)
 
 
 @pytest.mark.slow
-def test_the_manifest_keeps_every_part(here, tmp_path, monkeypatch):
-    folder = tmp_path / "run"
-    started(folder, monkeypatch)
-    assert main(["resume", str(folder)]) == 0
-    parts = json.loads((folder / "manifest.json").read_text())["parts"]
+def test_the_manifest_keeps_every_part(stopped):
+    assert main(["resume", str(stopped)]) == 0
+    parts = json.loads((stopped / "manifest.json").read_text())["parts"]
     assert [part["from_step"] for part in parts] == [0, 1_500]
     assert "run_s" in parts[1]
 
 
 @pytest.mark.slow
-def test_spoilt_files_are_refused_in_one_line(here, capsys, tmp_path, monkeypatch):
-    folder = tmp_path / "run"
-    started(folder, monkeypatch)
-    assert "holds a run: primax resume" in refused(capsys, 2, *SMOKE, "--out", folder)
-    (folder / "manifest.json").write_text("[1]")
-    assert "manifest.json is damaged" in refused(capsys, 2, "resume", folder)
-    (folder / "manifest.json").unlink()
-    (folder / "lock").unlink()
-    (folder / "lock").mkdir()
-    assert "cannot lock" in refused(capsys, 2, "resume", folder)
-    (folder / "lock").rmdir()
-    assert main(["resume", str(folder)]) == 0
+def test_spoilt_files_are_refused_in_one_line(stopped, capsys):
+    assert "holds a run: primax resume" in refused(capsys, 2, *SMOKE, "--out", stopped)
+    (stopped / "manifest.json").write_text("[1]")
+    assert "manifest.json is damaged" in refused(capsys, 2, "resume", stopped)
+    (stopped / "manifest.json").unlink()
+    (stopped / "lock").unlink()
+    (stopped / "lock").mkdir()
+    assert "cannot lock" in refused(capsys, 2, "resume", stopped)
+    (stopped / "lock").rmdir()
+    assert main(["resume", str(stopped)]) == 0
     capsys.readouterr()
-    (folder / "episodes.csv").unlink()
-    assert "episodes.csv is not the table" in refused(capsys, 2, "resume", folder)
+    (stopped / "episodes.csv").unlink()
+    assert "episodes.csv is not the table" in refused(capsys, 2, "resume", stopped)
 
 
 def test_a_run_carries_its_map(here, tmp_path, monkeypatch):
