@@ -11,6 +11,7 @@ from primax.agent.learner import make_learner
 from primax.agent.training import compile_program, windows
 from primax.methods import METHODS
 from primax.presets import configure
+from primax.rewards import streams
 
 SIZES = {
     "steps": 1_400,
@@ -76,7 +77,12 @@ def test_the_bonus_outside_equals_the_engine(case):
         method, primax.Space.of(world), gamma=learner.config.critics.gamma, settings=same
     )
     now, _ = bonus.step(bonus.init(3), told(rows, world.horizon))
-    inside = np.asarray(learner.reward.score(state.reward, rows))
+    # Outside, the next window begins with the last step; inside, with the next step.
+    clock = jnp.int32(learner.config.total_steps)
+    recent, _ = learner._recent(state, clock)
+    key = streams.stream(state.key, streams.REFRESH, clock)
+    reward, _ = learner.reward.refresh(state.reward, recent, key)
+    inside = np.asarray(learner.reward.score(reward, rows))
     row = primax.Transition(
         rows.obs,
         rows.action,

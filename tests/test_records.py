@@ -123,6 +123,7 @@ def test_a_run_of_the_papers_size_records_about_a_megabyte():
     )
     bits = jnp.asarray(draw.integers(0, 256, (15, slots, 50), dtype=np.uint8))
     ring = SimpleNamespace(rows=rows, slots=SimpleNamespace(bits=bits))
-    state = SimpleNamespace(obs=jnp.zeros((15, 4, 10, 10), jnp.uint8), ring=ring)
+    obs = jnp.zeros((15, 4, 10, 10), jnp.uint8)
+    state = SimpleNamespace(obs=obs, ring=ring, episodes=None)
     size = 10 * len(records.replay_lines(config, tuple(range(15)), clock, state))
     assert 1.0e6 < size < 1.2e6

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from primax.anywhere.keys import Function, Given, Keys
+from primax.anywhere.keys import Function, Given, Keys, Same
 from primax.anywhere.space import Space
 from primax.anywhere.transition import Transition
 from primax.errors import InputError
@@ -108,7 +108,8 @@ def _observations(space: Space, name: str, obs: Any, given: tuple[int, ...], val
         if space.kind == "vector" and np.any(np.abs(seen) > np.finfo(np.float32).max):
             raise InputError(f"{name}: expected numbers that float32 can hold")
     mask = jnp.reshape(valid, (*given, *[1] * len(space.obs)))
-    return space.turned(jnp.where(mask, jnp.asarray(obs), jnp.zeros((), obs.dtype)))
+    seen = jnp.asarray(obs)
+    return space.turned(jnp.where(mask, seen, jnp.zeros((), seen.dtype)))
 
 
 def _first_odd(seen: np.ndarray) -> str:
@@ -165,8 +166,10 @@ def _numbers(name: str, x: Any, given: tuple[int, ...], valid: Any) -> Any:
 def _keys(
     keys: Keys, steps: Transition, fields: dict[str, Any], given: tuple[int, ...]
 ) -> dict[str, Any]:
-    """Given keys; or those of a function whose answers can be looked at; or none."""
+    """Given keys; or those of a function whose answers can be looked at; or none, if none is read."""
     valid, pair = fields["valid"], (steps.key, steps.next_key)
+    if isinstance(keys, Same):
+        return {}
     if isinstance(keys, Given):
         if any(x is None for x in pair):
             raise InputError(
