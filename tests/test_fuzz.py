@@ -9,7 +9,6 @@ import json
 import resource
 import shutil
 import signal
-import tarfile
 import warnings
 import zipfile
 from functools import cache
@@ -21,7 +20,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from report_case import full_run
-from test_old_runs import ARCHIVE
+from test_strangers import Waits, unpacked
 
 from primax import explain
 from primax.agent.learner import make_learner
@@ -64,10 +63,6 @@ BUDGET = settings(
     database=None,
     suppress_health_check=list(HealthCheck),
 )
-
-
-class Waits(BaseException):
-    """No error that a reader could take for one of the file's."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -199,10 +194,7 @@ def test_a_finished_run(finished, r):
 
 @pytest.fixture(scope="module")
 def stopped(tmp_path_factory) -> Path:
-    home = tmp_path_factory.mktemp("fuzz")
-    with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(home, filter="data")
-    return home / ARCHIVE.name.removesuffix(".tar.bz2")
+    return unpacked(tmp_path_factory.mktemp("fuzz"))
 
 
 def seal(folder: Path) -> None:
