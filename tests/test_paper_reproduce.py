@@ -264,7 +264,7 @@ def test_scales_do_not_mix_in_a_folder(capsys, tmp_path):
     ("args", "said"),
     [
         (("--only", "tabel5"), "did you mean table5"),
-        (("--only", "tableZ"), "did you mean tableD"),
+        (("--only", "tableZ"), "did you mean tableF"),
         (("--only", "prime_mase"), "did you mean prime_maze"),
         (("--scale", "papers"), "--scale takes smoke, quick, paper"),
         (("--outt", "x"), "unknown argument '--outt'"),

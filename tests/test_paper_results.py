@@ -130,6 +130,16 @@ def test_the_published_pages_are_made_anew_with_every_policy_simulated(ours, tmp
     check_pages(RESULTS, ours, PAGES, tmp_path)
 
 
+@published
+def test_every_number_that_the_data_are_said_to_show_is_in_a_table():
+    text = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    said = text.split("## What the data say\n")[1].split("\n## ")[0].splitlines()
+    numbers = re.compile(r"\d+(?:[.,]\d+)*")
+    shown = {n for row in said if row.startswith("|") for n in numbers.findall(row)}
+    told = {n for line in said if line.startswith("- ") for n in numbers.findall(line)}
+    assert len(told) > 20 and told - shown == set()
+
+
 @pytest.mark.slow
 @published
 def test_the_published_runs_are_all_there_and_whole(ours):

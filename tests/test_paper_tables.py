@@ -14,7 +14,7 @@ from primax.paper.evidence import MissingError, Published, Runs, pair
 from primax.paper.experiments import CELLS, VARIANTS
 from primax.paper.pages.times import times_sheet
 from primax.paper.published import published
-from primax.paper.tables import beside, comparisons, results
+from primax.paper.tables import beside, comparisons, course, results
 
 FROM_SEEDS = (results.table1, results.table2, results.table6, results.table7, results.table8)
 
@@ -163,6 +163,47 @@ def test_window_lengths_are_compared_on_the_seeds_both_have(tmp_path):
     assert rows["PRIME, window 200"][4:] == ("1.5000 ± 2.1213 (n = 2)", "1.500 ± 2.121 (n = 2)")
 
 
+def test_peaks_and_bursts_by_hand():
+    """Of 60 episodes 41 have 19 before them; the 21st of these ends at step 4,000."""
+    scores = np.zeros((3, 60))
+    scores[0, :10] = scores[0, 40:50] = 1.0  # half of 20 at once, then from step 5,000 to the end
+    scores[1, 40:] = 1.0  # one in twenty more with each episode from the 41st on
+    found = course.Course.of(scores, 100.0 * np.arange(1, 61))
+    assert found.bursts == [[1, 11], [11], []]
+    assert course.maze_cells(found, 4000, "0.79") == (
+        "0.50",
+        "6,000",
+        "0.00",
+        "0.50",
+        "0.17 ± 0.29",
+        "0.50 ± 0.50",
+        "0.79",
+        "2,000 (2,000 to 6,000)",
+        "1 (0 to 2)",
+        "11 (0 to 11)",
+        "2 of 3",
+    )
+    assert course.maze_cells(found, 60_000, "")[2:6] == ("0.50", "0.50", *["0.50 ± 0.50"] * 2)
+
+
+def test_catches_and_distance_early_and_late_by_hand(tmp_path):
+    """Eight of forty episodes are a fifth."""
+    for name, start, tail in (("prime", 1, 5), ("prime_no_penalty", 1, 6), ("random", 2, 2)):
+        scores = np.full((2, 40), 2.0)
+        scores[:, :8], scores[:, 32:] = start, tail
+        cell = CELLS[f"{name}_butterflies"]
+        write_run(tmp_path / cell.name, cell, scores, distance=10 - scores)
+    rows = {row[0]: row[1:] for row in course.table_f(Runs.under(tmp_path)).rows}
+    means = ("2.40", "1.00", "5.00", "9.00", "5.00")
+    assert rows["PRIME"] == tuple(f"{mean} ± 0.00" for mean in means)
+    deltas = ("+0.20", "+0.00", "+1.00", "+0.00", "-1.00")
+    assert rows["penalty off - PRIME"] == tuple(f"{d} [{d}, {d}]" for d in deltas)
+    assert rows["PRIME - Random walker"][1].startswith("-1.00")
+    assert set(rows["RND"]) == {"(not run)"}
+    feeding = {name for name, v in VARIANTS.items() if {"tableE", "tableF"} <= set(v.feeds)}
+    assert feeding == set(course.SHOWN)
+
+
 def test_tables_without_any_run_say_so(tmp_path):
     runs = Runs.under(tmp_path)
     for make in (
@@ -171,6 +212,8 @@ def test_tables_without_any_run_say_so(tmp_path):
         comparisons.completed,
         comparisons.rest,
         beside.table_c,
+        course.table_e,
+        course.table_f,
     ):
         text = make(runs).markdown()
         assert "not run" in text and "| |" not in text and "nan" not in text

@@ -4,6 +4,7 @@
 `episode_std`                      of the score, over a seed's episodes
 `coverage_fall`                    share of cells visited, first less last fifth of the steps
 `score_tail`, `coverage_tail`, `distance_tail`   over the last fifth of the steps
+`score_start`, `distance_start`    over the first fifth
 `clamp_share`                      tail share of elements the gate clamps, of those with data
 `tail:C`, `first:C`                a column of windows.csv over the last fifth, the first tenth
 `top:C`, `late:C`                  its largest value; the largest of the last fifth
@@ -29,9 +30,11 @@ SCORES = {
 PLAIN = (
     *SCORES,
     "episode_std",
+    "score_start",
     "score_tail",
     "coverage_fall",
     "coverage_tail",
+    "distance_start",
     "distance_tail",
     "clamp_share",
 )
@@ -92,11 +95,12 @@ def _plain(run: Run, name: str) -> Floats | None:
         if clamped is None or absent is None or (absent == 1).any():
             return None
         return clamped / (1 - absent)
-    values, share = run.grid("episodes", name.split("_")[0]), _share(run, "episodes")
+    column, part = name.split("_")
+    values, share = run.grid("episodes", column), _share(run, "episodes")
     if values is None:
         return None
-    tail = _mean(values[:, share > TAIL])
-    return _mean(values[:, share <= FIFTH]) - tail if name == "coverage_fall" else tail
+    start, tail = _mean(values[:, share <= FIFTH]), _mean(values[:, share > TAIL])
+    return {"start": start, "tail": tail, "fall": start - tail}[part]
 
 
 def _of_windows(run: Run, kind: str, column: str) -> Floats | None:

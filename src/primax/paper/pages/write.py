@@ -16,7 +16,7 @@ from primax.paper.pages.promises import audit_sheet
 from primax.paper.pages.times import times_sheet
 from primax.paper.references import average
 from primax.paper.scorecard import card, effects, fixed, numbers, scalars, spreads
-from primax.paper.tables import beside, comparisons, results
+from primax.paper.tables import beside, comparisons, course, results
 from primax.runs import disk
 from primax.runs.config_json import to_bytes
 from primax.runs.measures import rolling
@@ -36,6 +36,8 @@ TABLES: dict[str, Callable[[Runs], Sheet]] = {
     "tableB": beside.table_b,
     "tableC": beside.table_c,
     "tableD": comparisons.rest,
+    "tableE": course.table_e,
+    "tableF": course.table_f,
 }
 CAPTIONS = {
     "figure1": "Figure 1. Learning curves: rolling mean of 20 episodes, one std over seeds shaded",

@@ -63,13 +63,13 @@ def _means(name: str, title: str, source: Source, variants: tuple[str, ...], gro
     for variant in variants:
         texts = [VARIANTS[variant].label]
         for world, measure in METRICS.values():
-            texts += [cell(variant, world, measure), _printed(group, variant, world, measure)]
+            texts += [cell(variant, world, measure), as_printed(group, variant, world, measure)]
         rows.append(tuple(texts))
     heads = [head for metric in METRICS for head in (metric, "paper")]
     return Sheet(name, title, ("method", *heads), tuple(rows))
 
 
-def _printed(group: str, variant: str, world: str, measure: str) -> str:
+def as_printed(group: str, variant: str, world: str, measure: str) -> str:
     """What the paper prints there."""
     metric = published()[group][world].get(PAPERS_MEASURE[measure], {})
     cell = metric.get(PAPERS_NAME.get(variant, variant))
