@@ -37,7 +37,9 @@ def rows(world: Maze, cell: np.ndarray, flag: np.ndarray, action: np.ndarray) ->
     )
     obs, next_obs = (jax.vmap(world.observe)(x) for x in (state, after))
     number, key = jnp.ones(len(cell)), state.agent * world.moves.shape[1] + action
-    return Batch(obs, action, number * 0, next_obs, zero > 0, number, key, after.agent, (), ())
+    return Batch(
+        obs, action, number * 0, next_obs, zero > 0, zero > 0, number, key, after.agent, (), ()
+    )
 
 
 def walk(world: Maze, steps: int, rng: np.random.Generator) -> Batch:

@@ -59,7 +59,7 @@ def flop_a_round(config: Config) -> int | None:
     if config.method not in IN_TORCH:
         return None
     spec, net, rows = build(config)[1].spec, config.net, config.critics.batch
-    (channels, *sides), actions = spec.planes, spec.num_actions
+    (channels, *sides), actions = spec.shape, spec.num_actions
     cells, first, second = sides[0] * sides[1], net.first_channels, net.second_channels
 
     def trunk(embedding: int) -> int:

@@ -83,6 +83,7 @@ def rows_of(loop: Loop, index: np.ndarray, ended: np.ndarray) -> Batch:
         next_obs=jnp.asarray(row["next_obs"]),
         task=jnp.asarray(row["task"]),
         terminated=jnp.asarray(ended),
+        truncated=jnp.zeros(len(index), bool),
         weight=jnp.ones(len(index)),
         memo=(),
         next_memo=(),
@@ -111,7 +112,7 @@ def apart(ours: list, theirs: list[torch.nn.Module], start: list) -> float:
 
 def same_window(config: Config, reward: Reward, loop: Loop, key: Any) -> tuple[Any, float]:
     """Freezes a window from the same heads on both sides; ours, and how far the reward is apart."""
-    planes, prime, device = reward.spec.planes, loop.prime, loop.device
+    planes, prime, device = reward.spec.shape, loop.prime, loop.device
     everything = rows_of(loop, np.arange(config.recent), np.zeros(config.recent, bool))
     is_last = np.arange(config.recent) % loop.world.horizon == loop.world.horizon - 1
     no_policy = jnp.zeros((config.recent, reward.spec.num_actions))
@@ -141,7 +142,7 @@ def same_updates(
     config: Config, reward: Reward, loop: Loop, state: Any, key: Any
 ) -> dict[str, float]:
     """Takes a few updates on both sides, with heads and targets that differ; how far they come apart."""
-    planes, prime, device = reward.spec.planes, loop.prime, loop.device
+    planes, prime, device = reward.spec.shape, loop.prime, loop.device
     k_other, k_critics, k_target, k_learn = jax.random.split(key, 4)
     state = replace(state, online=jax.jit(reward.init)(k_other).online)
     sizes = (config.critics.heads, config.net, planes, reward.spec.num_actions)

@@ -86,11 +86,11 @@ class Loop:
         self.config, self.spec, self.device = config, spec, device
         self.rng = np.random.default_rng(seed)
         self.world = NumpyButterflies(None, config.world.size, world.num_butterflies)
-        make = lambda: torch_nets.net(spec.planes, spec.net, spec.num_actions)  # noqa: E731
+        make = lambda: torch_nets.net(spec.shape, spec.net, spec.num_actions)  # noqa: E731
         rate, clip = critics.learning_rate, critics.grad_clip
         self.critics = torch_nets.Ensemble(make, critics.heads, rate, clip, device)
         self.prime = Prime(spec, config, device) if config.method == "prime" else None
-        self.replay = Replay(config.replay, spec.planes, device)
+        self.replay = Replay(config.replay, spec.shape, device)
         self.reset()
 
     def reset(self) -> None:

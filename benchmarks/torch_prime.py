@@ -43,7 +43,7 @@ class Inverse(nn.Module):
 
     def __init__(self, spec: Spec, features: int):
         super().__init__()
-        self.encoder = torch_nets.trunk(spec.planes, spec.net, features)
+        self.encoder = torch_nets.trunk(spec.shape, spec.net, features)
         self.hidden = nn.Linear(2 * features, spec.net.embedding)
         self.out = nn.Linear(spec.net.embedding, spec.num_actions)
 
@@ -61,7 +61,7 @@ class Prime:
     def __init__(self, spec: Spec, config: Config, device: str):
         self.spec, self.config, self.device = spec, config.reward, device
         reward, outputs = config.reward, spec.num_actions * config.reward.quantiles
-        make = lambda: torch_nets.net(spec.planes, spec.net, outputs)  # noqa: E731
+        make = lambda: torch_nets.net(spec.shape, spec.net, outputs)  # noqa: E731
         rate, clip = reward.stats_learning_rate, reward.grad_clip
         self.heads = torch_nets.Ensemble(make, reward.heads, rate, clip, device)
         self.priors = torch_nets.frozen([make().to(device) for _ in range(reward.heads)])

@@ -20,7 +20,7 @@ NEVER, IDLE = np.arange(7), np.array([30, 31, 32])
 """Rows that were never written, and rows of a world that had ended."""
 WORLD = oracle.World(COLS, LEVELS, ACTIONS)
 SPEC = Spec(
-    planes=(2, ROWS, COLS),
+    shape=(2, ROWS, COLS),
     num_actions=ACTIONS,
     num_keys=ROWS * COLS * LEVELS * ACTIONS,
     horizon=13,
@@ -58,10 +58,12 @@ def program(moments: str, weights: str):
 
 
 def planes(rng: np.random.Generator, *shape: int) -> np.ndarray:
-    return rng.binomial(1, 0.35, (*shape, *SPEC.planes)).astype(np.uint8)
+    return rng.binomial(1, 0.35, (*shape, *SPEC.shape)).astype(np.uint8)
 
 
-def batch(obs, action, key, next_obs, next_key, weight, terminated=False, task=0.0) -> Batch:
+def batch(
+    obs, action, key, next_obs, next_key, weight, terminated=False, task=0.0, truncated=False
+) -> Batch:
     num, whole = len(action), functools.partial(jnp.asarray, dtype=jnp.int32)
     return Batch(
         jnp.asarray(obs),
@@ -69,6 +71,7 @@ def batch(obs, action, key, next_obs, next_key, weight, terminated=False, task=0
         jnp.asarray(np.broadcast_to(task, num), jnp.float32),
         jnp.asarray(next_obs),
         jnp.asarray(np.broadcast_to(terminated, num)),
+        jnp.asarray(np.broadcast_to(truncated, num)),
         jnp.asarray(weight, jnp.float32),
         whole(key),
         whole(next_key),

@@ -114,8 +114,29 @@ class Both(Probe):
         return bit, action == agent
 
 
+class Walks(Probe):
+    """0 -> 1 -> 2, where it ends; pays 1 a step: Q(1) = 1, Q(0) = 1 + γ."""
+
+    can_end = True
+
+    def rule(self, agent, action, bit):
+        return agent + 1, 1.0
+
+    def terminated(self, state):
+        return state.agent == 2
+
+
+class Cut(Probe):
+    """Pays 0.5 a step and could end, but only its time does: Q = 0.5 / (1 - γ)."""
+
+    can_end = True
+
+    def rule(self, agent, action, bit):
+        return agent, 0.5
+
+
 class Ends(Probe):
-    """Pays 1 and ends after one step, then waits for the episode's time: Q(0) = 1."""
+    """Pays 1 and ends after one step: Q(0) = 1."""
 
     can_end = True
 

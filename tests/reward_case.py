@@ -17,7 +17,7 @@ from primax.rewards.transition import Batch, Recent, Step
 PLANES, ACTIONS, GAMMA, HORIZON = (2, 3, 4), 5, 0.9, 6
 STATES = 12
 SPEC = Spec(
-    planes=PLANES,
+    shape=PLANES,
     num_actions=ACTIONS,
     num_keys=STATES * ACTIONS,
     horizon=HORIZON,
@@ -42,6 +42,7 @@ def batch(seed: int, num: int = 8, memo=(), next_memo=()) -> Batch:
         task=jnp.asarray(rng.normal(size=num), jnp.float32),
         next_obs=jnp.asarray(observations(rng, num)),
         terminated=jnp.zeros(num, bool),
+        truncated=jnp.zeros(num, bool),
         weight=jnp.ones(num).at[-1].set(0.0),
         key=jnp.asarray(key, jnp.int32),
         next_key=jnp.asarray(rng.integers(0, STATES, num), jnp.int32),
@@ -150,7 +151,7 @@ def dreamt(reward, seeds: tuple[int, ...] = (0, 1), rounds: int = 3):
         keys = jax.random.split(jax.random.fold_in(KEY, seed), 6)
         k_init, k_begin, k_obs, k_key, k_steps, k_rounds = keys
         num = spec.recent
-        obs = jax.random.bernoulli(k_obs, shape=(num + 1, *spec.planes)).astype(jnp.uint8)
+        obs = jax.random.bernoulli(k_obs, shape=(num + 1, *spec.shape)).astype(jnp.uint8)
         key = jax.random.randint(k_key, (num + 1,), 0, spec.num_keys)
         action, task = key % spec.num_actions, jnp.zeros(num)
         state, first = reward.begin(reward.init(k_init), obs[0], k_begin)
@@ -160,8 +161,8 @@ def dreamt(reward, seeds: tuple[int, ...] = (0, 1), rounds: int = 3):
         memo = jax.tree.map(lambda x, y: jnp.concatenate([x[None], y[:-1]]), first, memos)
         never = jnp.zeros(num, bool)
         next_key = key[1:] // spec.num_actions
-        rows = (obs[:-1], action[:-1], task, obs[1:], never, jnp.ones(num), key[:-1], next_key)
-        rows = Batch(*rows, memo, memos)
+        rows = (obs[:-1], action[:-1], task, obs[1:], never, never, jnp.ones(num), key[:-1])
+        rows = Batch(*rows, next_key, memo, memos)
         state, _ = reward.refresh(state, snapshot(rows), k_begin)
 
         def round_(state, key):

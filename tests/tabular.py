@@ -51,6 +51,7 @@ def batch(rows: list[tuple[int, int, int]]) -> Batch:
         task=jnp.zeros(num),
         next_obs=observation(after),
         terminated=jnp.zeros(num, bool),
+        truncated=jnp.zeros(num, bool),
         weight=jnp.ones(num),
         key=jnp.asarray(cell * ACTIONS + action, jnp.int32),
         next_key=jnp.asarray(after, jnp.int32),

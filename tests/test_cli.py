@@ -1,6 +1,7 @@
 """The whole program, as a person uses it."""
 
 import csv
+import io
 import json
 import re
 import subprocess
@@ -9,9 +10,12 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
+from rich.console import Console
 
-from primax import api
+from primax import api, stats
 from primax.cli import COMMANDS, main
+from primax.cli.stats import _table
+from primax.cli.stats_sheets import comparisons
 from primax.config.seeds import parse_seeds
 from primax.errors import InputError
 from primax.methods import METHODS
@@ -48,6 +52,16 @@ def test_help_lists_every_command(capsys):
             main([name, "--help"])
         assert stop.value.code == 0
         assert f"usage: primax {name}" in capsys.readouterr().out
+
+
+def test_help_of_a_command_is_its_help(capsys):
+    for argv in (["help", "stats"], ["stats", "--help"]):
+        with pytest.raises(SystemExit):
+            main(argv)
+    text = capsys.readouterr().out
+    assert text.count("usage: primax stats") == 2 and len({*text.split("usage: ")[1:]}) == 1
+    assert primax(capsys, "help") == primax(capsys, "--help") == primax(capsys, "help", "help")
+    assert "unknown command 'stat'; did you mean stats?" in refused(capsys, "help", "stat")
 
 
 def test_version_and_module_run_in_a_fresh_process():
@@ -146,13 +160,14 @@ def test_bench_writes_nothing_unless_told_where(capsys, tmp_path, monkeypatch, o
 
 @pytest.mark.parametrize("method", METHODS)
 def test_list_shows_the_fields_of_every_method(capsys, method):
-    text = primax(capsys, "list", "--method", method)
+    text = primax(capsys, "list", method)
     assert f"fields of {method} in butterflies" in text
     assert "reward." in text or not fields(METHODS[method].options)
 
 
 def test_list_shows_every_field(capsys):
-    text = primax(capsys, "list", "--world", "maze")
+    text = primax(capsys, "list")
+    assert "fields of prime in butterflies" in text
     for name in (
         "critics.gamma",
         "net.precision",
@@ -162,6 +177,57 @@ def test_list_shows_every_field(capsys):
         "smoke",
     ):
         assert name in text
+
+
+def test_list_of_one_method_in_one_world(capsys):
+    """Its fields alone, with their symbols and that method's defaults."""
+    text = primax(capsys, "list", "rnd", "maze")
+    assert text.startswith("fields of rnd in maze") and "smirl" not in text
+    rows = [line.split() for line in text.splitlines()]
+    assert ["critics.gamma", "γ", "0.99", "Discount", "per", "step."] in rows
+    assert any(row[:3] == ["explore.end", "ε_end", "0.05"] for row in rows)
+    assert any(row[:2] == ["world.layout", "full_walls"] for row in rows)
+    assert not any(row[:1] == ["method"] for row in rows), "it cannot be set"
+    assert primax(capsys, "list", "prime", "maze") == primax(capsys, "list", "Maze")
+    assert "unknown world 'mase'; did you mean maze?" in refused(capsys, "list", "rnd", "mase")
+    says = "unknown method or world 'mase'; did you mean maze?"
+    assert says in refused(capsys, "list", "mase")
+
+
+SYMBOLS = {
+    "K": "reward.heads (K) or critics.heads (K)",
+    "reward.K": "reward.heads (K)",
+    "N_q": "reward.quantiles (N_q)",
+    "G_q": "reward.quantile_bound (G_q)",
+    "Q_max": "critics.q_max (Q_max)",
+    "β_prior": "reward.prior_strength (β_prior)",
+    "kappa": "reward.count_scale (κ)",
+    "m": "reward.probes (m)",
+    "γ": "critics.gamma (γ)",
+    "reward.gamma": "critics.gamma (γ)",
+    "reward.lambda": "reward.aleatoric_weight (λ)",
+    "λ": "reward.aleatoric_weight (λ)",
+    "lam": "reward.aleatoric_weight (λ)",
+    "Alpha": "reward.gate_weight (α)",
+    "σ₀²": "reward.log_scale (σ₀²)",
+    "reward.sigma_0^2": "reward.log_scale (σ₀²)",
+    "sigma0": "reward.log_scale (σ₀²)",
+    "beta": "reward.gate_decay (β)",
+    "h_g": "reward.gate_horizon (h_g)",
+    "tau": "reward.temperature (τ)",
+    "ε": "explore.start (ε_start) or explore.end (ε_end)",
+    "eps_end": "explore.end (ε_end)",
+    "critics.lr": "critics.learning_rate (lr)",
+    "heads": "reward.heads or critics.heads",
+}
+"""The letters of the paper's table of hyperparameters, and the field each is; one field's own name too."""
+
+
+@pytest.mark.parametrize(("said", "meant"), SYMBOLS.items())
+def test_the_papers_symbols_are_answered_with_their_fields(said, meant):
+    with pytest.raises(InputError) as error:
+        configure("prime", "maze", "smoke", {said: 1})
+    assert str(error.value) == f"no field {said!r}; did you mean {meant}?"
 
 
 def test_stats_of_a_file(capsys, tmp_path):
@@ -176,6 +242,62 @@ def test_stats_of_a_file(capsys, tmp_path):
     path.write_text("seed,a,b\n" + "".join(f"{seed},{seed},{seed + 20}\n" for seed in range(15)))
     text = primax(capsys, "stats", path)
     assert text.count("<0.001") == 2
+
+
+def test_stats_marks_an_interval_of_two_seeds(capsys, tmp_path):
+    path = tmp_path / "scores.csv"
+    path.write_text("seed,a,b\n0,1,2\n1,2,4\n")
+    text = primax(capsys, "stats", path)
+    note = "* an interval of only two seeds: it shows where the two lie, not how sure the number is"
+    assert "1.000 to 2.000*" in text and "-2.000 to -1.000*" in text and text.count(note) == 2
+    path.write_text("seed,a,b\n0,1,2\n1,2,4\n2,3,5\n")
+    assert "*" not in primax(capsys, "stats", path)
+    path.write_text("seed,a,b\n0,1,2\n")
+    text = primax(capsys, "stats", path)
+    assert " to " not in text and "With one seed there is no spread and no interval." in text
+
+
+def test_stats_in_a_narrow_terminal_folds_names_and_no_words_of_numbers():
+    console = Console(width=80, file=io.StringIO())
+    names = ("prime", "prime reward.aleatoric_weight=0.25 critics.heads=1")
+    scores = {name: np.array([0.25, 0.5, 0.75]) for name in names}
+    sheet = comparisons(stats.compare_all(scores), 3)
+    console.print(_table(sheet, console))
+    words = console.file.getvalue().split()
+    assert {"difference", "unpaired", "interval", "0.500"} <= set(words)
+
+
+AWKWARD = 'seed,"a, ""b""",c_1 & 50%\n0,3.4,3.2\n1,3.5,3.75\n2,3.3,3.25\n'
+
+
+def test_stats_as_csv(capsys, tmp_path):
+    """One row a method, all digits; a program reads the names and numbers that were written."""
+    path = tmp_path / "scores.csv"
+    path.write_text(AWKWARD)
+    first, second = csv.DictReader(primax(capsys, "stats", path, "--format", "csv").splitlines())
+    assert first["method"] == 'a, "b"' and second["method"] == "c_1 & 50%"
+    assert float(first["mean"]) == pytest.approx(3.4, abs=1e-15) and first["seeds"] == "3"
+    assert first["compared"] == first["difference"] == first["p_paired"] == ""
+    assert second["compared"] == 'a, "b" - c_1 & 50%'
+    assert float(second["difference"]) == pytest.approx(0, abs=1e-15)
+    assert float(second["p_paired"]) == 1.0  # signs + - +, of which the middle one is the largest
+    path.write_text("seed,a\n0,1\n")
+    (alone,) = csv.DictReader(primax(capsys, "stats", path, "--format", "csv").splitlines())
+    assert alone["std"] == "" and alone["mean"] == "1.0"
+
+
+def test_stats_as_latex(capsys, tmp_path):
+    path = tmp_path / "scores.csv"
+    path.write_text(AWKWARD.replace("3.2\n", "9.2\n"))
+    text = primax(capsys, "stats", path, "--format", "latex")
+    assert text.count(r"\begin{tabular}") == text.count(r"\bottomrule") == 2
+    rows = [line for line in text.splitlines() if line.endswith(r"\\")]
+    assert {row.count(" & ") for row in rows[:3]} == {5} and len(rows) == 5
+    assert rows[0].endswith(r"mean of the middle half & its 95\% interval \\")
+    assert rows[2].startswith(r"c\_1 \& 50\% & 3 & 5.400 & ")
+    assert rows[4].startswith(r'a, "b" $-$ c\_1 \& 50\% & $-$2.000 & $-$5.800 to 0.050 & ')
+    says = "--format has no value 'tex'; did you mean latex?"
+    assert says in refused(capsys, "stats", path, "--format", "tex")
 
 
 def test_stats_keeps_small_values_and_long_names(capsys, tmp_path, monkeypatch):
@@ -238,6 +360,7 @@ def test_stats_keeps_small_values_and_long_names(capsys, tmp_path, monkeypatch):
             "train task maze --set critics.gama=1",
             "no field 'critics.gama'; did you mean critics.gamma?",
         ),
+        ("train rnd maze --set reward.lambda=1", "choose from reward.features, reward.predictor"),
         ("train task maze --set critics.gamma=1", "critics.gamma must be between 0 and 0.999999"),
         ("train task maze --set critics=1", "critics is a group; set one of critics.heads"),
         (

@@ -92,6 +92,7 @@ def test_the_loss_is_rlaxs_squared_error_for_every_head(double):
             error = jax.vmap(rlax.q_learning)(q, action, reward, discount, q_target)
         losses.append(jnp.mean(error**2))
     assert float(metrics["loss"]) == pytest.approx(float(np.mean(losses)), rel=1e-4)
+    assert float(metrics["y_abs_top"]) == float(metrics["y_abs_max"]) > float(metrics["y_abs"])
 
 
 def test_rows_of_no_weight_teach_nothing():
@@ -121,6 +122,40 @@ def test_heads_do_not_touch_each_other():
         np.testing.assert_allclose(a[1:2], b, rtol=2e-5, atol=1e-6)
     for leaf in jax.tree.leaves(many.online):
         assert not np.array_equal(leaf[0], leaf[1])
+
+
+def test_a_shared_trunk_is_one_network_with_many_output_layers():
+    """Against one whose trunk there is once: its loss is the sum of the heads' losses."""
+    rates = numbers(gamma=0.9, grad_clip=0.5)
+    state = critics.share(critics.init(jax.random.key(0), 3, NET, PLANES, 5))
+    before, after, batch = minibatch(5)
+    action, reward, weight, terminated = batch
+    discount = 0.9 * (1 - terminated.astype(jnp.float32))
+    q = critics.values(state.online, after)
+    y = reward[None] + discount[None] * jnp.max(q, axis=-1)
+
+    def loss(one):
+        heads = [nets.Net(one[0], jax.tree.map(lambda x, k=k: x[k], one[1])) for k in range(3)]
+        losses = [
+            critics.head_loss(h, before, action, y[k], weight, rates)[0]
+            for k, h in enumerate(heads)
+        ]
+        return sum(losses)
+
+    one = (jax.tree.map(lambda x: x[0], state.online.trunk), state.online.head)
+    grads = jax.jit(jax.grad(loss))(one)
+    assert float(optax.tree.norm(grads)) > 0.5
+    steps = {"learning_rate": rates.learning_rate, "grad_clip": rates.grad_clip}
+    (trunk, head), _ = optim.adam_step(one, grads, optim.adam_start(one), **steps)
+    ours, _ = jax.jit(critics.update, static_argnums=(5, 6))(
+        state, rates, before, after, batch, True, True
+    )
+    for k in range(3):
+        for a, b in zip(*map(jax.tree.leaves, (ours.online.trunk, trunk)), strict=True):
+            np.testing.assert_array_equal(a[k], a[0])
+            np.testing.assert_allclose(a[k], b, atol=2e-6)
+    for a, b in zip(*map(jax.tree.leaves, (ours.online.head, head)), strict=True):
+        np.testing.assert_allclose(a, b, atol=2e-6)
 
 
 def test_adam_step_is_optax_with_the_clip():

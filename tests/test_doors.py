@@ -1,6 +1,8 @@
 """A new world is one file and one line, a new reward too: every door then knows them."""
 
+import os
 import re
+import signal
 import subprocess
 import sys
 
@@ -8,7 +10,7 @@ import gymnasium
 import numpy as np
 import pytest
 from own import MOVED, Corridor, CorridorConfig
-from probes import Ends
+from probes import Ends, Walks
 
 import primax
 from primax.adapters.gymnasium import register
@@ -42,8 +44,9 @@ def test_both_at_every_door(added, capsys, tmp_path):
     text = told(capsys, "train", "moved", "corridor", *SMOKE, "--set", "world.length=5", "--out", run)  # fmt: skip
     assert "moved in Corridor" in text
     assert "is finished" in told(capsys, "resume", run)
-    text = told(capsys, "list", "--method", "moved", "--world", "corridor")
+    text = told(capsys, "list")
     assert "every step that leads somewhere else" in text and "A way of four rows" in text
+    text = told(capsys, "list", "moved", "corridor")
     assert "world.length 6 Cells from one end to the other." in text and "steps 30000" in text
     assert "reward.reward_scale 0.5 What a step to another cell is worth." in text
     assert "steps at the far end" in told(capsys, "worlds", "corridor", "--episodes", 20)
@@ -62,6 +65,33 @@ def test_both_at_every_door(added, capsys, tmp_path):
         capsys, "train", "moved", "corridor", "--set", "reward.reward_scale=-1"
     )
     assert "did you mean corridor?" in refused(capsys, "train", "moved", "coridor")
+
+
+@pytest.mark.slow
+def test_episodes_that_end_when_they_like_at_every_door(added, capsys, tmp_path, monkeypatch):
+    """Two steps and an idle row each; a run that was stopped goes on to the same bytes."""
+    monkeypatch.setitem(WORLDS, "walks", Walks)
+    whole, halved, page = tmp_path / "whole", tmp_path / "halved", tmp_path / "page.html"
+    told(capsys, "train", "prime", "walks", *SMOKE, "--out", whole)
+    stop = lambda at: at.clock == 1_000 and os.kill(os.getpid(), signal.SIGTERM)  # noqa: E731
+    with pytest.raises(primax.errors.RunError, match="stopped"):
+        primax.train("prime", "walks", 2, "smoke", on_window=stop, out=halved)
+    result = primax.train("prime", "walks", 2, "smoke", out=halved)
+    for name in ("episodes.csv", "windows.csv", "maps.npz"):
+        assert (whole / name).read_bytes() == (halved / name).read_bytes()
+    assert not (whole / "replays.jsonl").exists() or not (whole / "replays.jsonl").read_bytes()
+    for seed in (0, 1):
+        mine = result.episodes["seed"] == seed
+        np.testing.assert_array_equal(result.episodes["step"][mine], np.arange(2, 2_001, 3))
+        np.testing.assert_array_equal(result.episodes["episode"][mine], np.arange(667))
+        np.testing.assert_array_equal(result.episodes["score"][mine], 2.0)
+    assert "nothing fails" in told(capsys, "verify", "--run", whole)
+    assert "average" in told(capsys, "stats", whole)
+    told(capsys, "explain", whole)
+    told(capsys, "export", whole)
+    told(capsys, "pack", whole, "--out", tmp_path / "packed")
+    told(capsys, "report", whole, "--out", page)
+    assert "Walks" in page.read_text(encoding="utf-8")
 
 
 def refused(capsys, *args) -> str:

@@ -1,6 +1,7 @@
 """`primax explain`: what it says is what the run's frozen window pays."""
 
 import csv
+from collections import Counter
 
 import jax
 import jax.numpy as jnp
@@ -38,7 +39,7 @@ def test_every_key_is_worth_what_the_critics_were_paid(folder, tmp_path, capsys)
     result = api.result(folder)
     _, reward = build(result.config)
     state = jax.tree.map(lambda x: x[1], result.state)
-    rows = ring.read(state.ring, jnp.int32(1_000), jnp.arange(1, 400), reward.spec.planes)
+    rows = ring.read(state.ring, jnp.int32(1_000), jnp.arange(1, 400), reward.spec.shape)
     paid = np.asarray(reward.score(state.reward, rows))
     places = np.stack([*reward.spec.coordinates(rows.key), rows.action], axis=1)
     for key, place, value in zip(rows.key.tolist(), places.tolist(), paid, strict=True):
@@ -89,6 +90,21 @@ def test_heat_maps_are_drawn_of_any_window(folder, tmp_path, capsys):
     assert maps["visits"].sum() == 500
     found = explain.explain(folder, 3)
     assert explain.cell_maps(found)["visits"].sum() == found.table["count"].sum() == 500
+
+
+def test_in_the_picture_walls_are_unlike_cells_without_data(tmp_path):
+    """A row of a wall, one of a cell nobody was in, and one of numbers."""
+    image = pytest.importorskip("matplotlib.image")
+    walls = np.array([[True] * 3, [False] * 3, [False] * 3])
+    values = np.array([[np.nan] * 3, [np.nan] * 3, [1.0, 2.0, 4.0]])
+    visits = np.array([[0, 0, 0], [0, 0, 0], [1, 2, 4]])
+    explain.draw({"visits": visits, "v_epi": values}, walls, "title", tmp_path / "maps")
+    drawn = (255 * image.imread(tmp_path / "maps")[..., :3]).round().astype(int)
+    seen = Counter("#{:02x}{:02x}{:02x}".format(*pixel) for pixel in drawn.reshape(-1, 3))
+    row = seen[explain.WALL] // 2  # both maps have one
+    assert row > 5_000 and seen[explain.NO_DATA] == pytest.approx(row, rel=0.1)
+    # The three nobody visited, and the lowest of the second map.
+    assert seen["#440154"] == pytest.approx(row + row / 3, rel=0.1)
 
 
 @pytest.mark.slow

@@ -90,12 +90,12 @@ def test_everything_comes_back(folder, last):
 def test_the_frozen_reward_is_the_runs_to_the_bit(folder, last):
     """Weights are rounded; what the reward of this run is made of is not."""
     made = exported(folder)
-    like = training.state_like(make_learner(made.config), 1).reward.window
     _, reward = build(made.config)
+    like = jax.eval_shape(lambda: reward.init(jax.random.key(0)).window)
     age = jnp.arange(1, 300)
     for i, seed in enumerate(made.seeds):
         state = jax.tree.map(lambda x, i=i: x[i], last)
-        batch: Batch = read(state.ring, jnp.int32(CLOCK), age, reward.spec.planes)
+        batch: Batch = read(state.ring, jnp.int32(CLOCK), age, reward.spec.shape)
         theirs = reward.parts(state.reward, batch)
         window = made.tree("reward.window", like, seed)
         ours = reward.freezer.parts(window, Where(batch.obs, batch.action, batch.key))

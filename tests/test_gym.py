@@ -124,11 +124,11 @@ def test_a_step_gives_numpy_and_plain_python():
     env = gymnasium.make("primax/Butterflies-v0").unwrapped
     obs, info = env.reset(seed=0)
     assert type(obs) is np.ndarray and obs.dtype == np.uint8 and obs.flags.writeable
-    assert info == {"n_alive": 6, "task": 0.0}
+    assert info == {"n_alive": 6, "state_key": 6, "task": 0.0}
     obs, reward, terminated, truncated, info = env.step(np.int64(E))
     assert type(obs) is np.ndarray and obs.dtype == np.uint8 and obs.flags.writeable
     assert type(reward) is float and terminated is False and truncated is False
-    assert [type(info[name]) for name in ("n_alive", "task")] == [int, float]
+    assert [type(value) for value in info.values()] == [int, int, float]
 
 
 def test_maze_first_observation_by_hand():
@@ -137,7 +137,7 @@ def test_maze_first_observation_by_hand():
     agent[0, 0] = flag[9, 9] = 1
     wall[3, 1:] = wall[6, :9] = 1
     np.testing.assert_array_equal(obs, [agent, wall, flag])
-    assert info == {"n_alive": 1, "task": 0.0}
+    assert info == {"n_alive": 1, "state_key": 0, "task": 0.0}
 
 
 def test_maze_walls_and_edges_hold():
@@ -192,10 +192,24 @@ def test_two_wings_takes_its_side_from_the_seed_and_keeps_it(seed, right_pays):
         assert any(obs[1].any() for obs, *_ in steps) is not right_pays
 
 
+@pytest.mark.parametrize("vector", [False, True])
+def test_info_has_the_count_key_at_reset_and_step(vector):
+    """Butterflies: seven levels a cell, of which the sixth has all six alive; Maze: the cell alone."""
+    for env_id, levels, level, way in (("Butterflies", 7, 6, E), ("Maze", 1, 0, S)):
+        env_id = f"primax/{env_id}-v0"
+        env = gymnasium.make_vec(env_id, num_envs=2) if vector else gymnasium.make(env_id)
+        world, (_, info) = env.unwrapped.world, env.reset(seed=0)
+        assert np.all(info["state_key"] == level) and world.num_keys == 100 * levels
+        *_, info = env.step([way, STAY] if vector else way)
+        cells = np.array([1 if way == E else 10, 0]) if vector else 1 if way == E else 10
+        left = info["n_alive"] if levels > 1 else 0
+        np.testing.assert_array_equal(info["state_key"], cells * levels + left)
+
+
 def test_no_step_led_to_the_reset_so_it_pays_nothing():
     env = gymnasium.make("primax/TwoWings-v0", **WINGS)
     starts = [env.reset(seed=seed) for seed in range(8)]
-    assert all(info == {"n_alive": 1, "task": 0.0} for _, info in starts)
+    assert all((info["n_alive"], info["task"]) == (1, 0.0) for _, info in starts)
     assert any(not obs[1].any() for obs, _ in starts)  # some are in the wing that pays
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 SOURCE = Path(__file__).parent.parent / "src" / "primax"
 LAYERS = [
     {"errors"},
+    {"files"},
     {"config"},
     {"stats", "output"},
     {"worlds", "nn"},
@@ -14,7 +15,7 @@ LAYERS = [
     {"presets"},
     {"agent"},
     {"runs"},
-    {"api", "adapters", "explain"},
+    {"api", "adapters", "anywhere", "explain"},
     {"gym", "export", "verify"},
     {"paper"},
     {"report"},

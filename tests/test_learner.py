@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -12,18 +13,21 @@ from probes import (
     Both,
     Chosen,
     Constant,
+    Cut,
     Delayed,
     Ends,
     Numbered,
     ProbeConfig,
     Seen,
+    Walks,
 )
 
-from primax.agent import critics
-from primax.agent.learner import Learner, make_learner
+from primax.agent import critics, ring
+from primax.agent.learner import Learner, _reduce, make_learner
 from primax.agent.training import compile_program
 from primax.api import train
 from primax.config.schema import Config, CriticsConfig, ExploreConfig, NetConfig
+from primax.errors import InputError
 from primax.methods import build, spec
 from primax.nn import nets
 from primax.presets import configure
@@ -59,8 +63,8 @@ def trained(probe, steps: int, **changes):
         critics=CriticsConfig(**(settings | changes)),
         explore=ExploreConfig(start=1.0, end=1.0),
     )
-    init, warm_up, window = program(config, probe is Ends)
-    number = jnp.int32(0 if probe is Ends else ENDLESS.index(probe))
+    init, warm_up, window = program(config, probe if probe.can_end else None)
+    number = jnp.int32(0 if probe.can_end else ENDLESS.index(probe))
     state = init(number, jax.random.key(0), jnp.int32(0))
     state, _ = warm_up(number, state, jnp.int32(0))
     for i in range(config.windows):
@@ -69,12 +73,12 @@ def trained(probe, steps: int, **changes):
 
 
 @functools.cache
-def program(config: Config, can_end: bool):
+def program(config: Config, probe: type | None):
     """What a learner does, compiled, for the probe of a number."""
 
     def compiled(name: str):
         def do(number, *args):
-            world = Ends() if can_end else Numbered(number)
+            world = probe() if probe else Numbered(number)
             learner = Learner(config, world, Task(spec(world, config), config.reward))
             return getattr(learner, name)(*args)
 
@@ -101,6 +105,15 @@ def test_delayed_reward():
     np.testing.assert_allclose(q[0], GAMMA**2 * worth, atol=0.05)
 
 
+def test_a_time_limit_that_is_an_end_by_hand():
+    """Four steps an episode: 0 is seen first, worth γ Q(1), and last, worth nothing: Q(0) = γ Q(1) / 2.
+
+    With Q(1) = γ Q(2) and Q(2) = 1 + γ Q(0) that is 2/15, 8/15 and 16/15 at γ = 1/2.
+    """
+    q = learnt(Delayed, truncation="end")
+    np.testing.assert_allclose(q.mean(axis=1), np.array([2, 8, 16]) / 15, atol=0.05)
+
+
 def test_value_that_depends_on_the_action():
     q = learnt(Chosen)[0]
     np.testing.assert_allclose(q, GAMMA / (1 - GAMMA) + (np.arange(5) == 2), atol=0.05)
@@ -116,14 +129,53 @@ def test_a_world_that_ends_is_worth_its_last_reward():
     np.testing.assert_allclose(learnt(Ends)[0], 1.0, atol=0.05)
 
 
-def test_a_world_that_has_ended_waits_and_teaches_nothing():
-    """Of four steps only the first counts: in the ring, in the task signal and in the score."""
-    state, said = trained(Ends, steps=1_000)
-    rows = state.ring.rows
-    np.testing.assert_array_equal(rows.idle[:400].reshape(-1, 4), [[False, True, True, True]] * 100)
-    np.testing.assert_array_equal(rows.task[:400].reshape(-1, 4), [[1.0, 0.0, 0.0, 0.0]] * 100)
-    assert rows.terminated[:400].all()
-    np.testing.assert_array_equal(said["episodes"]["outcome"].score, 1.0)
+def test_episodes_of_two_steps_are_worth_their_finite_sum():
+    q = learnt(Walks)
+    np.testing.assert_allclose(q[1], 1.0, atol=0.05)
+    np.testing.assert_allclose(q[0], 1.0 + GAMMA, atol=0.05)
+
+
+def test_a_cut_is_bootstrapped_through_where_episodes_could_end():
+    np.testing.assert_allclose(learnt(Cut)[0], 0.5 / (1 - GAMMA), atol=0.03)
+
+
+def test_a_cut_that_is_an_end_by_hand():
+    """One row in four ends: Q = 1/2 + 3/4 γ Q, which is 4/5 at γ = 1/2."""
+    np.testing.assert_allclose(learnt(Cut, truncation="end")[0], 0.8, atol=0.04)
+
+
+@pytest.mark.parametrize(("probe", "length"), [(Ends, 1), (Walks, 2), (Cut, 4)])
+def test_after_an_end_one_idle_row_resets(probe, length):
+    """In the ring, in the task signal and in the episodes; observations are those lived."""
+    state, said = trained(probe, steps=1_000)
+    rows, every = state.ring.rows, length + 1
+    num = 400 // every * every
+    idle = np.asarray(rows.idle[:num]).reshape(-1, every)
+    np.testing.assert_array_equal(idle, [[False] * length + [True]] * len(idle))
+    assert not np.any(np.asarray(rows.task[:num])[idle.reshape(-1)])
+    ended = np.asarray(rows.terminated[:num]).reshape(-1, every)
+    wants = np.zeros((len(idle), every), bool)
+    wants[:, length - 1] = probe is not Cut
+    np.testing.assert_array_equal(ended, wants)
+    ages = jnp.arange(num, 0, -1)
+    batch = ring.read(state.ring, jnp.int32(num), ages, (1, 1, 3))
+    place = lambda obs: np.asarray(obs).reshape(-1, every, 3).argmax(-1)  # noqa: E731
+    before, after = place(batch.obs), place(batch.next_obs)
+    path = {Ends: ([0], [2]), Walks: ([0, 1], [1, 2]), Cut: ([0] * 4, [0] * 4)}[probe]
+    np.testing.assert_array_equal(before[:, :length], [path[0]] * len(idle))
+    np.testing.assert_array_equal(after[:, :length], [path[1]] * len(idle))
+    np.testing.assert_array_equal(after[:, length], 0)
+    cut = np.asarray(batch.truncated).reshape(-1, every)
+    np.testing.assert_array_equal(cut[:-1].any(), probe is Cut)
+    if probe is Cut:
+        np.testing.assert_array_equal(cut[:-1], [[False] * 3 + [True, False]] * (len(cut) - 1))
+    is_over = np.asarray(said["episodes"]["is_over"])
+    worth = {Ends: 1.0, Walks: 2.0, Cut: 2.0}[probe]
+    np.testing.assert_array_equal(said["episodes"]["outcome"].score[is_over], worth)
+    numbers = np.asarray(said["episodes"]["episode"])[is_over]
+    np.testing.assert_array_equal(np.diff(numbers), 1)
+    assert is_over.sum() in (1_000 // every, 1_000 // every + 1)
+    assert int(state.episodes) == numbers[-1] + 1
 
 
 def test_the_soft_bound_holds_values_down():
@@ -194,6 +246,40 @@ def test_updates_and_syncs_happen_at_the_stated_steps():
     np.testing.assert_array_equal(targets[1], learner_states[0].online.head.weight)
 
 
+def test_one_head_acts_for_an_episode():
+    """Heads that want actions 1 and 2, whose mean wants 3."""
+    config = smoke(**{"critics.acting": "episode"})
+    learner = make_learner(config)
+    state = learner.init(jax.random.key(0), jnp.int32(0))
+    wants = jnp.array([[0.0, 5.0, 0.0, 4.0, 0.0], [0.0, 0.0, 5.0, 4.0, 0.0]])
+    online = jax.tree.map(jnp.zeros_like, state.critics.online)
+    online = replace(online, head=replace(online.head, bias=wants))
+    state = replace(state, critics=replace(state.critics, online=online))
+    greedy = jax.jit(lambda *args: learner._greedy(*args))
+    acted = np.array([int(greedy(state, jnp.int32(clock))) for clock in range(0, 2_000, 25)])
+    acted = acted.reshape(-1, 4)
+    assert (acted == acted[:, :1]).all() and set(acted[:, 0]) == {1, 2}
+    mean = replace(learner, config=smoke())
+    assert int(mean._greedy(state, jnp.int32(0))) == 3
+
+
+def test_a_snapshot_drawn_at_random_is_of_whole_episodes():
+    """Rows of a ring that was written by hand: each remembers its number as its key."""
+    config = smoke(snapshot="random", recent=300)
+    learner = make_learner(config)
+    state = learner.init(jax.random.key(0), jnp.int32(0))
+    rows = replace(state.ring.rows, key=jnp.arange(1_000))
+    state = replace(state, ring=replace(state.ring, rows=rows))
+    recent, _ = jax.jit(lambda *args: learner._recent(*args))(state, jnp.int32(900))
+    at = np.asarray(recent.rows.key).reshape(3, 100)
+    assert recent.is_valid.all() and (np.diff(at[:, 0]) > 0).all() and at.max() < 900
+    np.testing.assert_array_equal(at, at[:, :1] + np.arange(100))
+    np.testing.assert_array_equal(recent.is_last, np.arange(300) % 100 == 99)
+    assert at[:, 0].tolist() != [600, 700, 800]
+    with pytest.raises(InputError, match=r"recent \(250\) must be a multiple of world.horizon"):
+        smoke(snapshot="random", recent=250)
+
+
 def test_epsilon_is_linear_then_flat():
     config = smoke(steps=10_500)
     learner = Learner(config, *build(config))
@@ -222,6 +308,12 @@ def test_windows_need_not_hold_whole_episodes():
         zip(*(result.episodes[name].tolist() for name in ("seed", "episode", "step")), strict=True)
     )
     assert rows == [(seed, i, 100 * (i + 1)) for seed in (0, 1) for i in range(4)]
+
+
+def test_of_the_largest_targets_the_mean_is_kept_and_the_maximum():
+    """Two minibatches whose largest targets are 1 and 3."""
+    said = _reduce({name: jnp.array([1.0, 3.0]) for name in ("y_abs_top", "y_abs_max")})
+    assert said == {"y_abs_top": 2.0, "y_abs_max": 3.0}
 
 
 def test_measures_by_hand():

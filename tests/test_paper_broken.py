@@ -21,7 +21,7 @@ from primax.paper.evidence import LEFT_OUT, Runs
 from primax.paper.experiments import CELLS
 from primax.paper.pages.write import caveat, states
 from primax.paper.scorecard import rule
-from primax.paper.scorecard.numbers import comparisons
+from primax.paper.scorecard.effects import comparisons
 from primax.paper.tables.results import table1
 from primax.runs.config_json import as_json
 from primax.runs.proceed import reopen

@@ -199,6 +199,8 @@ def small_run(tmp_path: Path) -> Run:
         ("top:v_lotv", [19.0, 19.0]),
         ("late:v_lotv", [19.0, 19.0]),
         ("rolling:v_lotv", [9.5, 9.5]),  # all 20 windows
+        ("peak:v_lotv", [11.0, 19.0]),  # five episodes a window: the 60th and the 100th end there
+        ("score_tail", [0.0, 2.0]),
     ],
 )
 def test_measures_by_hand(tmp_path, name, expected):

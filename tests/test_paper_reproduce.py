@@ -391,26 +391,51 @@ def test_prime_is_seen_to_learn_at_quick(capsys, tmp_path, optimised):
 
 
 def test_stats_of_folders(capsys, tmp_path):
-    for name, level in (("first", 1.0), ("second", 3.0)):
-        write_run(tmp_path / name, CELL, np.full((3, 40), level))
-    text = primax(capsys, "stats", tmp_path / "first", tmp_path / "second", "--measure", "average")
-    assert "first - second" in text and "-2.000" in text
-    assert "measure: average" in text
-    text = primax(capsys, "stats", tmp_path / "second")
-    assert "3.000" in text and "first" not in text and "measure: peak" in text
+    """Rows are called by what sets the runs apart, whatever their folders are called."""
+    first = write_run(tmp_path / "first", CELL, np.full((3, 40), 1.0))
+    second = write_run(tmp_path / "elsewhere", CELLS["task_relu_maze"], np.full((3, 40), 3.0))
+    text = primax(capsys, "stats", first, second, "--measure", "average")
+    assert "task - task net.activation=relu" in text and "-2.000" in text
+    assert "measure: average" in text and "elsewhere" not in text
+    other = "task net.activation=relu - task "
+    for name in ("elsewhere", second, "task net.activation=relu"):
+        assert other in primax(capsys, "stats", first, second, "--against", name)
+    says = "no run is called 'tsk'; did you mean task?"
+    assert says in refused(capsys, "stats", first, second, "--against", "tsk")
+    text = primax(capsys, "stats", second)
+    assert "3.000" in text and "first" not in text.split("mean of")[0] and "measure: peak" in text
+
+
+def test_stats_of_runs_that_differ_in_nothing_says_their_folders(capsys, tmp_path):
+    for name in ("first", "second"):
+        write_run(tmp_path / name, CELL, np.zeros((3, 40)))
+    text = primax(capsys, "stats", tmp_path / "first", tmp_path / "second")
+    assert "task (first) - task (second)" in text
+
+
+@pytest.mark.parametrize("kind", ["csv", "latex"])
+def test_a_warning_is_not_mixed_with_what_a_program_reads(capsys, tmp_path, kind):
+    write_run(tmp_path / "first", CELL, np.zeros((3, 40)))
+    write_run(tmp_path / "longer", CELL, np.zeros((3, 60)))
+    assert main(["stats", str(tmp_path / "first"), str(tmp_path / "longer"), "--format", kind]) == 0
+    said = capsys.readouterr()
+    assert said.err == "these settings are not the same in all runs: steps\n"
+    assert said.out.startswith({"csv": "method,seeds", "latex": "\\begin{tabular}"}[kind])
 
 
 def test_stats_of_folders_refuses_in_one_line(capsys, tmp_path):
     first = write_run(tmp_path / "first", CELL, np.zeros((3, 40)), {"loss": np.ones((3, 10))})
     other = write_run(tmp_path / "other", CELL, np.zeros((2, 40)))
     assert "different seeds" in refused(capsys, "stats", first, other)
-    assert "called first" in refused(capsys, "stats", first, first)
+    assert "first is given twice" in refused(capsys, "stats", first, first)
     flying = write_run(tmp_path / "flying", CELLS["task_butterflies"], np.zeros((3, 40)))
     said = refused(capsys, "stats", first, flying)
     assert "in different worlds (maze, butterflies): compare runs in one world" in said
     longer = write_run(tmp_path / "longer", CELL, np.zeros((3, 60)))
     assert "not the same in all runs: steps\n" in primax(capsys, "stats", first, longer)
-    assert "not run" in refused(capsys, "stats", tmp_path)
+    assert "different worlds" in refused(capsys, "stats", tmp_path), "a folder with runs is they"
+    (tmp_path / "empty").mkdir()
+    assert "not run" in refused(capsys, "stats", tmp_path / "empty")
     assert "did you mean peak" in refused(capsys, "stats", first, "--measure", "peek")
     assert "did not record" in refused(capsys, "stats", first, "--measure", "clamp_share")
     file = tmp_path / "scores.csv"

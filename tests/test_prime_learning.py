@@ -15,6 +15,7 @@ from prime_case import (
     GAMMA,
     KEY,
     SMALL,
+    SPEC,
     arrays,
     batch,
     begun,
@@ -24,6 +25,8 @@ from prime_case import (
     same_bits,
 )
 
+from primax.nn import nets
+from primax.rewards.prime import Prime, PrimeConfig
 from primax.rewards.transition import Batch
 
 SIZE = 12
@@ -41,7 +44,8 @@ def teach(temperature: float, at: np.ndarray, weight: np.ndarray):
         window=replace(state.window, constants=frozen),
     )
     stored = (rows.obs, rows.action, rows.key, rows.next_obs, rows.next_key)
-    return state, batch(*(x[at] for x in stored), weight, terminated=at % 5 == 0)
+    ends = {"terminated": at % 5 == 0, "truncated": at % 4 == 0}
+    return state, batch(*(x[at] for x in stored), weight, **ends)
 
 
 def quantiles(state, heads, k: int, obs) -> np.ndarray:
@@ -49,12 +53,12 @@ def quantiles(state, heads, k: int, obs) -> np.ndarray:
     return oracle.quantiles(nets, k, np.asarray(obs), ACTIONS, program(*BUCKET)[0].config)
 
 
-def zetas(state, rows: Batch, k: int) -> np.ndarray:
+def zetas(state, rows: Batch, k: int, table=None, ended=None) -> np.ndarray:
     """ζ_k of every row for every a': frozen heads, frozen counts, no bootstrap where it ended."""
     after = quantiles(state, state.window.heads, k, rows.next_obs)
-    count = np.asarray(state.window.novelty)[np.asarray(rows.key)]
+    count = np.asarray(state.window.novelty if table is None else table)[np.asarray(rows.key)]
     bonus = np.tanh((count + 1.0) ** -0.5)
-    going = 1.0 - np.asarray(rows.terminated, float)
+    going = 1.0 - np.asarray(rows.terminated if ended is None else ended, float)
     return bonus[:, None, None] + GAMMA * going[:, None, None] * after
 
 
@@ -117,6 +121,25 @@ def _descends(state, after, rows: Batch, action: np.ndarray) -> None:
             checked += 1
             assert step[k, i] == pytest.approx(-1e-4 * np.sign(slope), rel=1e-2)
     assert checked > 15
+
+
+@pytest.mark.parametrize("truncation", ["bootstrap", "end"])
+@pytest.mark.parametrize("counts", ["frozen", "live"])
+def test_targets_under_the_other_readings_against_numpy(truncation, counts):
+    """At the time limit `end` leaves r̄ alone; `live` reads r̄ off the table that still counts."""
+    state, rows = teach(1e-4, np.arange(18, 18 + SIZE), np.ones(SIZE))
+    prime = Prime(SPEC, PrimeConfig(truncation=truncation, counts=counts, **SMALL))
+    targets = jax.jit(lambda *args: prime._targets(*args))
+    _, found = targets(state, rows, nets.patches(rows.next_obs), KEY)
+    table = state.novelty if counts == "live" else state.window.novelty
+    ended = np.asarray(rows.terminated)
+    if truncation == "end":
+        ended = ended | np.asarray(rows.truncated)
+    assert ended.sum() == (4 if truncation == "end" else 2)
+    action = reference_policy(state, rows).argmax(axis=1)
+    for k in range(SMALL["heads"]):
+        goal = zetas(state, rows, k, table, ended)[np.arange(SIZE), action]
+        np.testing.assert_allclose(found[k], goal, rtol=1e-4, atol=1e-6)
 
 
 def test_the_next_action_is_drawn_from_the_reference_policy_and_shared_by_the_heads():

@@ -122,7 +122,7 @@ def test_maps_are_means_over_the_rows_that_start_in_a_cell():
     key = jnp.asarray((cell * 2 + level) * 2 + action, jnp.int32)
     obs, zero = jnp.zeros((4, 1, 2, 3), jnp.uint8), jnp.zeros(4, jnp.float32)
     never, one = jnp.zeros(4, bool), jnp.ones(4, jnp.float32)
-    rows = Batch(obs, key % 2, zero, obs, never, one, key, key // 2, (), ())
+    rows = Batch(obs, key % 2, zero, obs, never, never, one, key, key // 2, (), ())
     is_valid = jnp.array([True, True, True, False])
     drawn = telemetry.maps(spec, parts(), Recent(rows, is_valid, never, jnp.zeros((4, 2))))
     nan = np.nan

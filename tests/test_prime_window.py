@@ -10,11 +10,13 @@ import pytest
 from prime_case import (
     ACTIONS,
     BUCKET,
+    GAMMA,
     IDLE,
     KEY,
     NEAREST,
     NEVER,
     NUM,
+    SPEC,
     agent,
     begun,
     live,
@@ -27,6 +29,8 @@ from prime_case import (
     truth,
 )
 
+from primax.errors import InputError
+from primax.rewards.prime import Prime, PrimeConfig
 from primax.rewards.transition import Step
 
 QUICK = [BUCKET, ("knn16", "uniform"), ("knn16", "gaussian")]
@@ -123,6 +127,24 @@ def test_within_a_window_a_reward_recomputes_to_the_same_bits_whatever_lives_bes
     score = jax.jit(program(moments, weights)[0].score)
     assert same_bits(score(state, queries()), score(other, queries()))
     assert float(jnp.abs(score(state, queries())).max()) > 0
+
+
+def test_live_counts_move_what_counts_alone():
+    """κγ²tanh²(1/√(N+1)) of the table as it is now; all else is of the window."""
+    frozen, (state, *_) = program(*BUCKET)[0], begun(*BUCKET)
+    prime = Prime(SPEC, replace(frozen.config, counts="live"))
+    state = replace(state, novelty=state.novelty[::-1] + 3)
+    ask = queries()
+    parts = jax.jit(lambda *args: prime.parts(*args))(state, ask)
+    old = jax.jit(lambda *args: frozen.parts(*args))(state, ask)
+    count = np.asarray(state.novelty)[np.asarray(ask.key)]
+    value = 0.5 * GAMMA**2 * np.tanh((count + 1.0) ** -0.5) ** 2
+    np.testing.assert_allclose(parts.v_count, value, rtol=1e-5)
+    assert not np.allclose(parts.v_count, old.v_count, rtol=0.1)
+    for name in ("v_lotv", "v_ale_heads", "v_ale_phi", "v_ale_psi", "v_ahead", "has_data"):
+        assert same_bits(getattr(parts, name), getattr(old, name)), name
+    with pytest.raises(InputError, match=r"reward\.novelty=rnd counts nothing"):
+        PrimeConfig(counts="live", novelty="rnd")
 
 
 @pytest.mark.parametrize(

@@ -19,14 +19,21 @@ from primax.errors import InputError
 from primax.methods import METHODS
 from primax.paper.experiments import CELLS, VARIANTS
 from primax.paper.figures.drawing import STYLE
+from primax.paper.scorecard import card
+from primax.paper.scorecard.card import Number
 from primax.report import make, naming, packing, sources
-from primax.report.parts import curves, facts, heat, replays
+from primax.report.index import alike
+from primax.report.page import unbroken
+from primax.report.parts import curves, facts, heat, replays, scorecards
 from primax.report.parts.frozen import Frozen
+from primax.report.parts.promises import audited
 from primax.runs import records
 from primax.runs.measures import rolling
+from primax.runs.naming import folders
 from primax.runs.read import open_run
 from primax.worlds import make_world
 
+PUBLISHED = Path(__file__).parents[1] / "results" / "paper"
 FLOATS = arrays(np.float64, st.integers(1, 40), elements=st.floats(-1e12, 1e12))
 
 
@@ -261,7 +268,7 @@ def test_where_not_all_seeds_fit_the_best_the_worst_and_the_middle_come_first():
 
 def test_folders_of_the_same_name_are_told_apart(tmp_path):
     paths = [tmp_path / part for part in ("a/maze", "b/maze", "c/flies")]
-    assert naming.names(paths) == ["a/maze", "b/maze", "flies"]
+    assert folders(paths) == ["a/maze", "b/maze", "flies"]
 
 
 def test_a_method_has_one_colour_and_the_same_map_is_one_world(tmp_path):
@@ -294,6 +301,49 @@ def test_every_method_has_a_label_and_each_variant_its_own_line():
     assert len(set(styles)) == len(styles)
     papers = ("prime", "rnd", "disagreement", "smirl", "task", "s_adapt", "moss", "rnd_snapshot")
     assert len({STYLE[name][0] for name in papers}) == len(papers)
+
+
+def test_runs_of_a_method_are_named_by_the_setting_that_differs(tmp_path):
+    """By their folders where nothing differs, or so much that no name could tell it."""
+
+    def made(name: str, world: dict | None = None, **changes: object) -> Path:
+        folder = write_run(tmp_path / name, CELLS["prime_maze"], np.zeros((2, 40)))
+        content = json.loads((folder / "config.json").read_text()) | changes
+        content["world"] |= world or {}
+        (folder / "config.json").write_text(json.dumps(content))
+        return folder
+
+    def labels(*folders: Path) -> list[str]:
+        runs = [open_run(folder) for folder in folders]
+        _, of_run = naming.places(runs)
+        return [s.label for s in naming.styles(runs, [f.name for f in folders], of_run)]
+
+    plain, short, again = made("a"), made("b", window=200), made("c")
+    assert labels(plain, short) == ["PRIME, window 1,000", "PRIME, window 200"]
+    assert labels(plain, again) == ["PRIME (a)", "PRIME (c)"]
+    other = made("d", window=50, recent=7, replay=8, warmup=9)
+    assert labels(plain, other) == ["PRIME (a)", "PRIME (d)"]
+    runs = [open_run(folder) for folder in (plain, made("e", {"horizon": 50}))]
+    titles = [place.title for place in naming.places(runs)[0]]
+    assert titles == ["Maze 10 × 10, horizon 100", "Maze 10 × 10, horizon 50"]
+    assert naming.label_of("prime_no_gate") == "PRIME, gate off"
+    assert naming.label_of("prime_relu") == "PRIME, ReLU embedding"
+
+
+def test_ext_dqn_is_no_level_line(tmp_path):
+    """Those are dotted on a page."""
+    names = ("task_maze", "task_relu_maze", "rnd_maze")
+    runs = [open_run(write_run(tmp_path / n, CELLS[n], np.zeros((2, 40)))) for n in names]
+    dashes = [style.dash for style in naming.styles(runs, names, [0, 0, 0])]
+    assert dashes[:2] == [(), ()] and dashes[2]
+
+
+def test_seeds_whose_worlds_are_alike_are_found():
+    """TwoWings has its noise on the left for even seeds and on the right for odd ones."""
+    found = alike(make_world("two_wings"), (3, 4, 6, 9))
+    assert [group["seeds"] for group in found] == [[0, 3], [1, 2]]
+    assert alike(make_world("two_wings", noisy="left"), (3, 4)) == []
+    assert alike(make_world("maze"), (0, 1, 2)) == [] and alike(None, (0, 1)) == []
 
 
 def test_settings_an_old_run_does_not_give_are_named(tmp_path):
@@ -424,6 +474,13 @@ def test_one_seed_has_a_page_without_intervals(tmp_path):
     assert "±" not in page.split("<tbody>")[1].split("</tbody>")[0]
 
 
+def test_what_needs_no_learning_is_counted_apart(tmp_path):
+    numbers = [Number(name, "tab:x", "w", "1", "1", "—", "reproduced") for name in ("d.x", "log5")]
+    (tmp_path / "scorecard.csv").write_text(card.sheet(numbers).csv(), "utf-8")
+    found = scorecards.read(tmp_path).scorecard
+    assert found.counts == (("reproduced", 1), ("reproduced, without learning", 1))
+
+
 def test_a_reproduction_has_its_scorecard_and_claims(tmp_path):
     home = reproduction(tmp_path / "made")
     full_run(home / "runs")
@@ -441,6 +498,38 @@ def test_a_reproduction_has_its_scorecard_and_claims(tmp_path):
     assert "No scorecard:" in page and "primax reproduce --no-run --out" in page
     (home / "claims.csv").write_text("id,where,claim,ours\n1,2,3,4\n")
     assert "has no column it holds when" in make([home])
+
+
+def test_claims_that_fail_come_first_and_places_are_those_of_the_printed_paper():
+    found = scorecards.read(PUBLISHED)
+    rows = [*found.claims.rows, *found.scorecard.rows]
+    verdicts = [row["verdict"] for row in found.claims.rows]
+    assert verdicts == sorted(verdicts) and set(verdicts) == {"fails", "holds"}
+    printed = re.compile(
+        r"(Section \d(\.\d)?|Table \d|Appendix [A-C])(, Appendix A|, Section 6\.4)?"
+    )
+    assert all(printed.fullmatch(row["where"]) for row in rows)
+
+
+def test_the_audit_is_a_matrix_of_runs_and_promises(tmp_path):
+    """All of PRIME's, and of another method's the one that is not PRIME's alone."""
+    folders = {"PRIME": full_run(tmp_path), "RND": full_run(tmp_path, "rnd_maze")}
+    table = make(list(folders.values())).split('<table class="matrix">')[1].split("</table>")[0]
+    heads = re.findall(r'<th scope="col" title="[^"]*">([^<]*)', table)
+    rows = {re.findall(r"</i>(\w+)</th>", row)[0]: row for row in table.split("<tr>")[2:]}
+    for name, folder in folders.items():
+        cells = [re.findall(r'unseen">([^<]*)', cell) for cell in rows[name].split("<td>")[1:]]
+        found = {head: cell[0] for head, cell in zip(heads, cells, strict=True) if cell}
+        said = audited(open_run(folder)).rows
+        assert found == {row.name.replace("_", " "): row.verdict for row in said}
+        assert len(found) == (len(heads) if name == "PRIME" else 1)
+    assert len(heads) == 8 and "fails" in rows["PRIME"] and "v-bad" in rows["PRIME"]
+
+
+def test_no_line_ends_inside_a_name():
+    assert unbroken("Ext-DQN < 2.0e-05 on 10 × 10") == (
+        '<span class="unbroken">Ext-DQN</span> &lt; 2.0e-05 on <span class="unbroken">10 × 10</span>'
+    )
 
 
 def test_a_reproduction_without_runs_says_so(tmp_path):

@@ -3,23 +3,28 @@
 Without Chromium these tests are skipped; with PRIMAX_BROWSER=required that is a failure.
 """
 
+import csv
 import json
 import os
 import shutil
+import struct
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import NoReturn
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from playwright.sync_api import Error, Page, sync_playwright
-from report_case import HOSTILE, PARTS, full_run, reproduction
+from report_case import HOSTILE, PARTS, full_run, maps, reproduction
 from test_paper_case import plausible, write_run
 
 from primax.paper.experiments import CELLS
 from primax.report import make
 from primax.runs import npz
+from primax.worlds import make_world
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 HELP = "no Chromium to open the page with: apt-get install chromium"
@@ -79,11 +84,15 @@ class Visit:
         self.said: list[str] = []
         self.page.on("console", lambda message: self.said.append(message.text))
         self.page.on("pageerror", lambda error: self.said.append(str(error)))
-        self.page.on("request", lambda request: self.said.append(request.url))
+        self.page.on("request", lambda request: self._ask(request.url))
         self.page.goto(path.as_uri())
         self.page.wait_for_selector("html[data-ready]", state="attached")
         assert self.said[0] == path.as_uri()
-        self.said = [url for url in self.said[1:] if url != "data:,"]
+        self.said = self.said[1:]
+
+    def _ask(self, url: str) -> None:
+        if not url.startswith("data:"):  # which asks nobody
+            self.said.append(url)
 
     def scroll(self) -> None:
         """Past everything, so that everything is drawn."""
@@ -186,6 +195,67 @@ def test_a_chart_is_read_by_pointer_and_by_keyboard(visit, written):
     assert "step 19,800" in page.locator(".chart .tip:visible").inner_text()
 
 
+def test_a_band_is_told_from_those_it_overlaps(visit):
+    """Whoever is pointed at, in the list or on the chart, stands out; it has edges, dashed as its line."""
+    page, chart = visit.page, page_chart(visit, "Maze")
+    canvas = chart.locator("canvas[tabindex]")
+    page.uncheck("#each-seed")
+    page.select_option("#band", "std")
+    page.locator("h1").hover()
+    painted = [canvas.evaluate("node => node.toDataURL()")]
+    for chip in chart.locator(".chip").all():
+        chip.hover()
+        painted.append(canvas.evaluate("node => node.toDataURL()"))
+    page.locator("h1").hover()
+    assert len(set(painted)) == 3 and canvas.evaluate("node => node.toDataURL()") == painted[0]
+    dashes = page.evaluate("""() => {
+        const place = P.index.places.find((p) => p.title.startsWith('Maze')), svg = P.chartPicture(place, new Set(place.runs));
+        return [...svg.querySelectorAll('path')].filter((n) => n.getAttribute('stroke-width') === '0.8').map((n) => n.getAttribute('stroke-dasharray'));
+    }""")
+    assert len(dashes) == 4 and len(set(dashes)) == 2  # two edges each, a dash each
+
+
+def page_chart(visit, title: str):
+    return visit.page.locator("#charts .chart", has_text=title).first
+
+
+@pytest.mark.parametrize(
+    "what", ["#charts .chart", "#dots .chart", "#strips", "#map-view", "#replay-view"]
+)
+def test_every_chart_is_saved_as_svg_png_and_csv(visit, what, tmp_path):
+    page, menu = visit.page, visit.page.locator(f"{what} .save").first
+    page.select_option("#measure", "average")
+    saved = {}
+    for kind, begin in (("SVG", b"<svg"), ("PNG", b"\x89PNG"), ("CSV", b"")):
+        menu.locator("summary").click()
+        with page.expect_download() as waiting:
+            menu.get_by_text(kind, exact=True).click()
+        waiting.value.save_as(tmp_path / kind)
+        assert waiting.value.suggested_filename.endswith(f".{kind.lower()}")
+        saved[kind] = (tmp_path / kind).read_bytes()
+        assert saved[kind].startswith(begin) and not menu.locator("button").first.is_visible()
+    drawn = ElementTree.fromstring(saved["SVG"])
+    texts = [node.text for node in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    assert len(texts) > 3 and len(saved["PNG"]) > 5_000
+    width, height = struct.unpack(">II", saved["PNG"][16:24])
+    assert (width, height) == (2 * float(drawn.attrib["width"]), 2 * float(drawn.attrib["height"]))
+    table = list(csv.DictReader(saved["CSV"].decode().splitlines()))
+    assert len(table) >= 3 and all(None not in row.values() for row in table)
+    index = json.loads(page.locator("#index").text_content() or "")
+    averages = {run["label"]: run["measures"]["average"] for run in index["runs"]}
+    if what == "#dots .chart":
+        assert all(
+            float(row["average"]) == averages[row["method"]][int(row["seed"])] for row in table
+        )
+    if what == "#replay-view":  # east, then south, over and over
+        assert [row["action"] for row in table[:3]] == ["east", "south", "east"]
+        assert (table[1]["row"], table[1]["column"]) == ("0", "1")
+    if what == "#charts .chart":
+        seeds = [float(table[-1][f"seed {s}"]) for s in range(3)]
+        assert float(table[-1]["mean"]) == pytest.approx(np.mean(seeds), rel=1e-4)
+        assert table[-1]["step"] == "20000"
+
+
 def test_seeds_change_with_the_measure(visit):
     before = visit.page.locator("#dots svg").first.inner_html()
     visit.page.select_option("#measure", "peak")
@@ -219,11 +289,60 @@ def test_the_slider_moves_the_maps_and_a_cell_is_read(visit):
     page.keyboard.press("ArrowRight")
     text = page.locator("#map-read").inner_text()
     assert text.startswith("row 0, column 0: visits ") and "V_epi 19.10" in text
-    page.uncheck("#map-fixed")
     page.click("#map-back")
     assert page.locator("#map-when").inner_text() == "steps 18,001 to 19,000"
     assert "V_epi 18.10" in page.locator("#map-read").inner_text()
     page.keyboard.press("ArrowRight")
+
+
+def test_a_map_is_read_at_the_pointer_and_has_its_own_scale_until_a_common_one_is_chosen(visit):
+    page = visit.page
+    page.select_option("#map-seed", "0")
+    page.locator("#map-at").focus()
+    page.keyboard.press("End")
+    visits, ramp = page.locator("#map-panels canvas[tabindex]").first, ".ramp span"
+    visits.hover(position={"x": 5, "y": 5})
+    tip = page.locator("#map-panels .tip")
+    shown = tip.inner_text().split()
+    assert shown[:5] == ["row", "0,", "column", "0", "visits"]
+    own = page.locator("#map-panels figure").first.locator(ramp).all_inner_texts()
+    assert shown[5] == f"{own[0]}%"  # the fewest are on the left
+    box, under = visits.bounding_box(), tip.bounding_box()
+    assert box and under and 0 < under["x"] - box["x"] < 60 and under["y"] - box["y"] < 20
+    parts = page.locator("#map-panels figure").nth(1).locator(ramp)
+    assert parts.all_inner_texts() == ["19.10", "19.10"]  # the mean of three seeds, all cells alike
+    page.check("#map-fixed")
+    assert parts.all_inner_texts() == ["1.00", "19.20"]  # every window and seed
+    page.uncheck("#map-fixed")
+    page.locator("#map-when").hover()
+    assert not tip.is_visible()
+
+
+def test_worlds_that_differ_by_seed_are_not_averaged_unasked(browser, tmp_path):
+    """Noise is on the left of even seeds: 19.0 and 19.2 there, 19.1 in the odd one."""
+    folder, world = full_run(tmp_path), make_world("two_wings")
+    content = json.loads((folder / "config.json").read_text())
+    options = json.loads(json.dumps(asdict(world.config)))
+    (folder / "config.json").write_text(
+        json.dumps(content | {"world": {"name": "two_wings"} | options})
+    )
+    drawn = maps(world, 3, 200)
+    (folder / "maps.npz").write_bytes(npz.to_bytes(drawn.items()))
+    (tmp_path / "page.html").write_text(make([folder, full_run(tmp_path, "rnd_maze")]))
+    found = Visit(browser, tmp_path / "page.html")
+    found.scroll()
+    page, said = found.page, "#map-differs"
+    for other in ("RND · Maze 10 × 10", "PRIME · Two Wings 3 × 10"):
+        page.select_option("#map-run", label=other)  # the mean there is no mean to show here
+    choices = page.locator("#map-seed option").all_inner_texts()
+    assert choices[0] == "mean of seeds 0, 2: one world"
+    assert choices[-1] == "mean of 3, whose worlds differ" and len(choices) == 5
+    page.locator("#map-panels canvas[tabindex]").first.hover(position={"x": 5, "y": 5})
+    assert "V_epi 19.10" in page.locator("#map-read").inner_text()
+    assert page.input_value("#map-seed") == "1,3" and not page.locator(said).is_visible()
+    page.select_option("#map-seed", index=len(choices) - 1)
+    assert page.locator(said).is_visible() and found.said == []
+    found.context.close()
 
 
 def test_the_player_plays_pauses_steps_and_names_the_parts(visit):
@@ -262,7 +381,11 @@ def test_colours_follow_the_system_and_the_button(browser, written):
     ground = "getComputedStyle(document.body).backgroundColor"
     dark.scroll()
     night, chart = dark.page.evaluate(ground), dark.painted("#charts canvas")
+    corner = """node => { const one = new OffscreenCanvas(1, 1).getContext('2d', { willReadFrequently: true });
+        one.drawImage(node, node.width - 9, 9, 1, 1, 0, 0, 1, 1); return Math.max(...one.getImageData(0, 0, 1, 1).data.slice(0, 3)); }"""
+    assert dark.page.eval_on_selector("#stage", corner) < 80  # a floor cell of the board
     dark.page.click("#theme")
+    assert dark.page.eval_on_selector("#stage", corner) > 200
     assert dark.page.evaluate(ground) != night and dark.painted("#charts canvas") != chart
     dark.page.click("#theme")
     assert dark.page.evaluate(ground) == night

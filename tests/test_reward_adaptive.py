@@ -139,7 +139,7 @@ def test_the_critics_of_s_adapt_see_density_clock_and_arm():
     state, memo = reward.begin(reward.init(KEY), obs, KEY)
     memo = replace(memo, arm=jnp.int32(SHUN))
     seen = np.asarray(reward.view(obs, memo))
-    assert seen.shape == reward.view_planes == (6, 3, 4)
+    assert seen.shape == reward.view_shape == (6, 3, 4)
     np.testing.assert_allclose(seen[2:4], theta(np.asarray(obs)[None]), rtol=1e-6)
     np.testing.assert_allclose(seen[4], 2 / HORIZON, rtol=1e-6)
     np.testing.assert_array_equal(seen[5], 1.0)
@@ -192,7 +192,7 @@ def test_the_clock_decides_the_sign_and_when_a_skill_is_drawn():
         assert np.array_equal(plain[t], plain[t + 1]) == ((t + 1) % 2 != 0)
     assert not np.array_equal(plain[0], plain[HORIZON + 1])
     seen = np.asarray(reward.view(jnp.asarray(nothing), memos[3]))
-    assert seen.shape == reward.view_planes == (5, 3, 4)
+    assert seen.shape == reward.view_shape == (5, 3, 4)
     np.testing.assert_array_equal(seen[2:], np.broadcast_to(skills[3][:, None, None], (3, 3, 4)))
 
 

@@ -50,7 +50,7 @@ def shaped(method: str, **settings):
 
 def read_by(learner, state) -> set[str]:
     """The columns of a minibatch that its score depends on."""
-    planes, zero = learner.reward.spec.planes, jnp.int32(0)
+    planes, zero = learner.reward.spec.shape, jnp.int32(0)
     rows = jax.eval_shape(lambda x: ring.read(x, zero, jnp.arange(8), planes), state.ring)
     names = [
         field.name for field in fields(rows) for _ in jax.tree.leaves(getattr(rows, field.name))

@@ -172,5 +172,7 @@ def test_noise_that_is_known_is_worth_nothing():
 def test_what_would_not_be_counted_is_refused():
     with pytest.raises(InputError, match="recent"):
         configure("dirichlet", "maze", settings={"window": "6_000"})
+    with pytest.raises(InputError, match="uncounted"):
+        configure("dirichlet", "maze", settings={"snapshot": "random"})
     with pytest.raises(InputError, match="times its states"):
         Dirichlet(replace(SPEC, num_keys=10**6), DirichletConfig())

@@ -68,7 +68,7 @@ def life(config):
     batch = jax.tree.map(lambda x: x[: config.critics.batch], recent.rows)
     learnt, said = reward.learn(frozen, batch, k_step)
     view = reward.view(batch.next_obs, batch.next_memo)
-    assert view.shape[1:] == reward.view(obs, memo).shape == reward.view_planes
+    assert view.shape[1:] == reward.view(obs, memo).shape == reward.view_shape
     assert reward.score(learnt, batch).shape == (config.critics.batch,)
     for name, value in said.items():
         assert value.shape == (), name

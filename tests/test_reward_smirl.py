@@ -29,6 +29,7 @@ def rows(obs: np.ndarray, memos: list) -> Batch:
         task=jnp.zeros(num),
         next_obs=jnp.asarray(obs[1:]),
         terminated=jnp.zeros(num, bool),
+        truncated=jnp.zeros(num, bool),
         weight=jnp.ones(num),
         key=whole,
         next_key=whole,
@@ -122,7 +123,7 @@ def test_one_map_for_all_planes_if_it_is_asked_for():
     _, found = episode(one, one.init(KEY), obs)
     seen = np.asarray(one.view(found.next_obs, found.next_memo))
     wide = np.asarray(each.view(found.next_obs, found.next_memo))
-    assert seen.shape[1:] == one.view_planes == (4, 3, 4)
+    assert seen.shape[1:] == one.view_shape == (4, 3, 4)
     np.testing.assert_allclose(seen[:, 2], wide[:, 2:4].sum(axis=1), rtol=1e-6)
     np.testing.assert_array_equal(seen[:, [0, 1, 3]], wide[:, [0, 1, 4]])
 
@@ -194,7 +195,7 @@ def test_the_critics_see_the_density_and_the_clock():
     reward = Smirl(SPEC, SmirlConfig())
     _, found = episode(reward, reward.init(KEY), obs)
     seen = np.asarray(reward.view(found.next_obs, found.next_memo))
-    assert seen.shape[1:] == reward.view_planes == (5, 3, 4)
+    assert seen.shape[1:] == reward.view_shape == (5, 3, 4)
     np.testing.assert_array_equal(seen[:, :2], obs[1:])
     theta = np.clip(np.stack([obs[1] / 2, (obs[1] + obs[2]) / 3]), 1e-4, 1 - 1e-4)
     np.testing.assert_allclose(seen[:, 2:4], theta, rtol=1e-6)

@@ -97,3 +97,27 @@ def test_packing_round_trips(planes):
     bits = jax.vmap(ring.pack)(jnp.asarray(flat))
     assert bits.shape == (5, -(-planes[0] * planes[1] * planes[2] // 8))
     np.testing.assert_array_equal(ring.unpack(bits, planes), flat)
+
+
+@pytest.mark.parametrize("written", [3, 8, 10, 41, 44, 77])
+def test_whole_episodes_are_drawn_once_each_and_in_the_order_of_time(written):
+    """Against a list: twelve rows are three episodes of four, of a ring of twenty."""
+    stored, horizon = ring.empty(20, 4, slot(0), row(0)), 4
+    drawn = jax.jit(ring.draw_episodes, static_argnums=2)
+    whole = [e for e in range(written // 4) if 4 * e > written - 20]
+    met = set()
+    for key in jax.random.split(jax.random.key(0), 30):
+        age, is_there = drawn(stored, jnp.int32(written), 12, key)
+        assert int(is_there.sum()) == 4 * min(3, len(whole))
+        at = (written - np.asarray(age))[np.asarray(is_there)].reshape(-1, horizon)
+        assert (at == at[:, :1] + np.arange(horizon)).all() and (at[:, 0] % horizon == 0).all()
+        episodes = at[:, 0] // horizon
+        assert (np.diff(episodes) > 0).all() and set(episodes) <= set(whole)
+        met |= set(episodes)
+    assert met == set(whole)
+
+
+def test_the_time_limit_comes_after_the_last_row_of_each_episode():
+    stored, _ = filled(12, 6, 5, 2)
+    batch = ring.read(stored, jnp.int32(10), jnp.arange(1, 11), PLANES)
+    np.testing.assert_array_equal(batch.truncated, np.arange(9, -1, -1) % 6 == 5)

@@ -13,7 +13,18 @@ from primax.runs.stops import AtOnce, on_ctrl_c
 TRAIN = ("train", "prime", "maze", "--preset", "smoke", "--seeds", "2")
 
 
-@pytest.mark.parametrize("args", [["--help"], ["--version"], ["nonsense"], []])
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["--help"],
+        ["help"],
+        ["--version"],
+        ["nonsense"],
+        [],
+        ["completion", "bash"],
+        ["completion", "words", "--", "train", "pr"],
+    ],
+)
 def test_what_needs_no_learner_loads_none(args):
     script = f"""
 import sys

@@ -875,3 +875,10 @@ def test_peaks_are_printed_in_full():
     for metrics in PER_SEED.values():
         for scores in metrics["peak"].values():
             assert 20 * np.array(scores) == pytest.approx(np.rint(20 * np.array(scores)), abs=1e-9)
+
+
+def test_bands_of_curves_are_the_intervals_of_their_points():
+    values = np.random.default_rng(3).normal(size=(5, 4))
+    low, high = stats.mean_bands(values, resamples=500)
+    for point, ends in zip(values.T, zip(low, high, strict=True), strict=True):
+        np.testing.assert_allclose(ends, stats.interval(point, np.mean, resamples=500))

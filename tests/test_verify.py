@@ -141,6 +141,13 @@ def test_a_score_that_reads_what_lives_is_named(
 
 
 @pytest.mark.slow
+def test_counts_read_live_break_stationarity():
+    lab = run_lab("bucket", others={"reward.counts": "live"})
+    row = checks.stationarity(lab, "stationarity_bucket")
+    assert row.verdict == FAILS and row.numbers["changed"] > 0
+
+
+@pytest.mark.slow
 def test_a_discount_wrong_in_the_target_alone_is_named(capsys, monkeypatch, trained):
     right = critics.td_target
     monkeypatch.setattr(critics, "td_target", lambda r, d, *rest: right(r, 1.05 * d, *rest))

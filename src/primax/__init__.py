@@ -7,6 +7,10 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from primax import export
+    from primax.anywhere.bonus import bonus
+    from primax.anywhere.keys import SimHash
+    from primax.anywhere.space import Space
+    from primax.anywhere.transition import Transition
     from primax.api import train
     from primax.errors import InputError
     from primax.methods import METHODS, Method
@@ -16,17 +20,23 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "METHODS": "primax.methods",
+    "SimHash": "primax.anywhere.keys",
+    "Space": "primax.anywhere.space",
+    "Transition": "primax.anywhere.transition",
     "WORLDS": "primax.worlds",
     "InputError": "primax.errors",
     "Method": "primax.methods",
     "Result": "primax.runs.loop",
     "World": "primax.worlds",
+    "bonus": "primax.anywhere.bonus",
     "configure": "primax.presets",
     "export": "primax.export",
     "make_world": "primax.worlds",
     "train": "primax.api",
 }
 """jax takes a second to load, which `primax --help` need not wait for."""
+_MODULES = {"export"}
+"""Those of them that are modules."""
 
 __all__ = [
     "METHODS",
@@ -34,8 +44,12 @@ __all__ = [
     "InputError",
     "Method",
     "Result",
+    "SimHash",
+    "Space",
+    "Transition",
     "World",
     "__version__",
+    "bonus",
     "configure",
     "export",
     "make_world",
@@ -47,7 +61,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'primax' has no attribute {name!r}")
     home = importlib.import_module(_HOMES[name])
-    return home if _HOMES[name].endswith(f".{name}") else getattr(home, name)
+    return home if name in _MODULES else getattr(home, name)
 
 
 def __dir__() -> list[str]:

@@ -6,15 +6,19 @@ from pathlib import Path
 import numpy as np
 
 from primax.agent.learner import Learner, make_learner
-from primax.agent.training import compile_program
+from primax.agent.memory import check_room
+from primax.agent.training import Progress
 from primax.config.schema import Config
 from primax.config.seeds import parse_seeds
 from primax.errors import InputError
+from primax.files import place
 from primax.methods import METHODS, Method, find_method, find_world
 from primax.presets import configure
-from primax.runs.loop import OnWindow, Result, in_memory
+from primax.runs.cache import use_cache
+from primax.runs.loop import OnWindow, Result, compiled, in_memory
 from primax.runs.proceed import TIMES, Job, Listener, begin, proceed
-from primax.runs.read import Run, open_run
+from primax.runs.progress import Reporter, is_watched, plain_lines
+from primax.runs.read import Run, is_finished, open_run, read_manifest
 from primax.runs.tables import Table
 from primax.worlds import WORLDS, World, world_name
 
@@ -27,19 +31,29 @@ def train(
     settings: Mapping[str, object] | None = None,
     on_window: OnWindow = lambda progress: None,
     out: str | Path | None = None,
+    progress: bool | None = None,
+    anyway: bool = False,
 ) -> Result:
     """Trains a method in a world, all seeds at once; see `configure` for `preset` and `settings`.
 
     Both may be names, or objects of your own: a `primax.Method`, a `primax.World`. With `out` the
-    run lives in that folder: if it is stopped or killed, the same call takes it up.
+    run lives in that folder: if it is stopped or killed, the same call takes it up. `progress` says
+    on stderr how it goes; by default if that is a terminal or a notebook. `anyway` goes on even if
+    memory seems too small, or a folder's run was made by another version or device.
     """
+    if not callable(on_window):
+        raise InputError(f"on_window takes a function, got {on_window!r}")
     config, numbers = configure(method, world, preset, settings), parse_seeds(seeds)
     if out is not None:
+        folder = place(out)
         _check_names(find_method(method), find_world(world)[0], config)
+    use_cache()
     learner = make_learner(config, method, world)
+    if not anyway and not (out and is_finished(read_manifest(folder))):
+        check_room(learner, len(numbers))
+    listener = _listener(len(numbers), on_window, is_watched() if progress is None else progress)
     if out is None:
-        return in_memory(compile_program(learner, numbers), on_window)
-    folder = Path(out)
+        return in_memory(compiled(learner, numbers, listener.say), listener.on_window)
     if not (folder / "config.json").exists():
         job = begin(folder, learner, numbers)
     else:
@@ -48,8 +62,22 @@ def train(
             raise InputError(
                 f"{folder} holds a run of another configuration: choose another folder"
             )
-    proceed(job, Listener(on_window=on_window))
+    proceed(job, listener, allow=frozenset(["anyway"] if anyway else []))
     return _result(open_run(folder), learner)
+
+
+def _listener(num_seeds: int, on_window: OnWindow, is_told: bool) -> Listener:
+    """Whoever asked to be told, and a person at the terminal."""
+    if not is_told:
+        return Listener(on_window=on_window)
+    console = plain_lines()
+    report = Reporter(console, num_seeds)
+
+    def tell(progress: Progress) -> None:
+        report(progress)
+        on_window(progress)
+
+    return Listener(console.print, tell)
 
 
 def _check_names(method: Method, kind: type[World], config: Config) -> None:

@@ -19,16 +19,23 @@ class StoppedError(RunError):
     """A run was asked to stop, and has."""
 
 
+def one_line(text: object) -> str:
+    """For a terminal: what would move its cursor, or end the line, is shown as its code."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(text))
+
+
 def canonical(name: str) -> str:
     """`Centre-Stay` and `centre_stay` are one name: lower case, underscores."""
     return name.strip().lower().replace("-", "_").replace(" ", "_")
 
 
-def hint(name: str, known: Iterable[str]) -> str:
-    """`; did you mean X?` where one known name is close, else the list of them."""
+def hint(name: str, known: Iterable[str], group: str = "") -> str:
+    """`; did you mean X?` where one known name is close, else the list of them; all of one group."""
     known = list(known)
     close = difflib.get_close_matches(canonical(name), known, n=1, cutoff=0.6)
-    return f"; did you mean {close[0]}?" if close else f"; choose from {', '.join(known)}"
+    if close:
+        return f"; did you mean {group}{close[0]}?"
+    return f"; choose from {', '.join(group + known_name for known_name in known)}"
 
 
 def lookup(kind: str, name: str, table: Mapping[str, T]) -> T:

@@ -13,7 +13,7 @@ from primax.agent.learner import Learner
 from primax.config.schema import Config
 from primax.errors import InputError
 from primax.methods import build
-from primax.output.figure import matplotlib
+from primax.output.figure import make_png
 from primax.rewards.base import Spec
 from primax.rewards.prime import Prime, PrimeConfig
 from primax.rewards.prime.intrinsic import Parts
@@ -26,13 +26,16 @@ from primax.worlds import World
 PARTS = tuple(field.name for field in fields(Parts))
 PLACE = ("row", "col", "level", "action")
 MAPS = {
-    "visits": "visits",
-    "v_epi": "V_epi: what can be learnt",
-    "v_ale": "V_ale: what is noise",
-    "v_ahead": "look-ahead: the gate",
-    "r_int": "R_int",
-    "reward": "reward, scaled and clipped",
+    "visits": ("visits", "steps", "√"),
+    "v_epi": ("V_epi", "what can be learnt", "log"),
+    "v_ale": ("V_ale", "what is noise", "√"),
+    "v_ahead": ("look-ahead", "the gate", "log"),
+    "r_int": ("R_int", "before scale and clip", ""),
+    "reward": ("reward", "scaled and clipped", ""),
 }
+"""Name, what it is, and how its colours go where not evenly: what cannot be negative spans a lot."""
+WALL, NO_DATA = "#8f939a", "#f4f1ea"
+"""As on the page of `primax report`."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ class Explained:
     step: int
     """Where the run stood when its state was kept."""
     spec: Spec
+    walls: np.ndarray
+    """Where nobody can be, in this seed's world."""
     damaged: tuple[str, ...]
     """What is wrong with newer checkpoints, which were passed over."""
     table: Table
@@ -73,12 +78,13 @@ def _of_run(folder: Path, seed: int) -> Explained:
     state = jax.tree.map(lambda x: x[row], whole)
     obs, is_met = _newest_observations(prime.spec, state.ring, clock, config.recent)
     table = _table(prime, state.reward.window, obs, is_met)
-    return Explained(config, seed, clock, prime.spec, run.checkpoint.damaged, table)
+    walls = np.asarray(world.for_seed(seed).walls)
+    return Explained(config, seed, clock, prime.spec, walls, run.checkpoint.damaged, table)
 
 
 def _of_export(path: Path, seed: int) -> Explained:
     exported = load(path)
-    _, prime = _built(exported.config)
+    world, prime = _built(exported.config)
     _row(seed, exported.seeds)
     if _needs_sight(prime.config):
         raise InputError(
@@ -86,9 +92,10 @@ def _of_export(path: Path, seed: int) -> Explained:
         )
     like = jax.eval_shape(lambda: prime.init(jax.random.key(0)).window)
     window = exported.tree("reward.window", like, seed)
-    obs = jnp.zeros((prime.spec.num_keys, *prime.spec.planes), jnp.uint8)
+    obs = jnp.zeros((prime.spec.num_keys, *prime.spec.shape), jnp.uint8)
     table = _table(prime, window, obs, np.ones(prime.spec.num_keys, bool))
-    return Explained(exported.config, seed, exported.about["reward_step"], prime.spec, (), table)
+    step, walls = exported.about["reward_step"], np.asarray(world.for_seed(seed).walls)
+    return Explained(exported.config, seed, step, prime.spec, walls, (), table)
 
 
 def _built(config: Config) -> tuple[World, Prime]:
@@ -114,9 +121,11 @@ def _newest_observations(
 ) -> tuple[Any, np.ndarray]:
     """For every key the newest observation it was met in, and whether there is one."""
     age = np.arange(min(num, clock), 0, -1)
-    rows = ring.read(stored, jnp.int32(clock), jnp.asarray(age), spec.planes)
+    rows = ring.read(stored, jnp.int32(clock), jnp.asarray(age), spec.shape)
     key, seen = np.asarray(rows.key), np.asarray(rows.obs)
-    obs = np.zeros((spec.num_keys, *spec.planes), np.uint8)
+    if key.size and not 0 <= key.min() <= key.max() < spec.num_keys:
+        raise InputError("the state was not made by a run: it has keys the world has not")
+    obs = np.zeros((spec.num_keys, *spec.shape), np.uint8)
     obs[key] = seen  # oldest first, so the newest stays
     is_met = np.zeros(spec.num_keys, bool)
     is_met[key] = True
@@ -156,7 +165,7 @@ def choose(table: Table, at: tuple[int, ...] | None, num: int) -> np.ndarray:
 
 def cell_maps(found: Explained) -> dict[str, np.ndarray]:
     """The window's parts over the grid: means over the keys of a cell that have data."""
-    shape = found.spec.planes[1:]
+    shape = found.spec.shape[1:]
     cell = found.table["row"] * shape[1] + found.table["col"]
     is_known = found.table["has_data"]
     size = np.bincount(cell[is_known], minlength=shape[0] * shape[1])
@@ -176,31 +185,54 @@ def recorded_maps(folder: Path, seed: int, step: int) -> tuple[int, dict[str, np
     """The maps a run kept of the window that ended at a step, or of the nearest one."""
     run = open_run(folder)
     maps = run.maps()
-    window, row = int(np.abs(maps["step"] - step).argmin()), _row(seed, run.given_seeds)
+    window = min(range(len(maps["step"])), key=lambda i: abs(int(maps["step"][i]) - step))
+    row = _row(seed, run.given_seeds)
     drawn = {name: maps[name][window, row] for name in MAPS if name in maps}
     return int(maps["step"][window]), drawn
 
 
-def draw(maps: dict[str, np.ndarray], title: str, path: Path) -> None:
-    """Heat maps as one PNG; each panel has its own scale, cells without data stay grey."""
-    library = matplotlib()
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import ScalarFormatter
-
-    columns = 3
+def draw(maps: dict[str, np.ndarray], walls: np.ndarray, title: str, path: Path) -> None:
+    """Heat maps as one PNG; each has its own scale, and walls are unlike cells without data."""
+    columns = min(3, len(maps))
     rows = -(-len(maps) // columns)
-    figure = Figure(figsize=(3.6 * columns, 3.3 * rows), layout="constrained")
-    figure.suptitle(title)
-    for axes, (name, values) in zip(
-        figure.subplots(rows, columns).flat, maps.items(), strict=False
-    ):
-        colours = library.colormaps["viridis"].with_extremes(bad="0.85")
-        image = axes.imshow(np.ma.masked_invalid(values.astype(float)), cmap=colours)
-        axes.set(title=MAPS[name], xticks=[], yticks=[])
-        short = ScalarFormatter()
-        short.set_powerlimits((-2, 4))
-        figure.colorbar(image, ax=axes, shrink=0.85, format=short)
-    try:
-        figure.savefig(path, dpi=110, format="png")
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from error
+
+    def panels(figure: Any) -> None:
+        figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
+        drawn = figure.subplots(rows, columns, squeeze=False).flat
+        for axes, (name, values) in zip(drawn, maps.items(), strict=False):
+            _panel(figure, axes, name, np.where(walls, np.nan, values.astype(float)), walls)
+        for axes in drawn[len(maps) :]:
+            axes.set_axis_off()
+
+    height = 0.75 + 2.8 * walls.shape[0] / walls.shape[1]
+    make_png(path, (3.4 * columns, 0.3 + height * rows), panels)
+
+
+def _panel(figure: Any, axes: Any, name: str, values: np.ndarray, walls: np.ndarray) -> None:
+    from matplotlib.colors import ListedColormap
+
+    label, about, colours = MAPS[name]
+    axes.set_title(f"{label}: {about}{f', {colours} colours' * bool(colours)}", loc="left", size=9)
+    axes.set(xticks=[], yticks=[], facecolor=NO_DATA)
+    axes.spines[:].set_visible(False)
+    known = values[np.isfinite(values)]
+    ends = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
+    image = axes.imshow(np.ma.masked_invalid(values), cmap="viridis", norm=_norm(colours, *ends))
+    axes.imshow(np.ma.masked_equal(walls, 0), cmap=ListedColormap([WALL]))
+    bar = figure.colorbar(image, ax=axes, location="bottom", aspect=40, pad=0.03)
+    bar.outline.set_visible(False)
+    bar.minorticks_off()
+    labels = [f"{end:.3g}".replace("-", "\N{MINUS SIGN}") for end in ends]
+    bar.set_ticks(image.get_clim(), labels=labels if known.size else ["no data", ""])
+
+
+def _norm(colours: str, low: float, high: float) -> Any:
+    """From the lowest to the highest value; by powers of ten no further down than four."""
+    from matplotlib.colors import LogNorm, Normalize, PowerNorm
+
+    if low == high:
+        return Normalize(low, low + 1)
+    floor = max(low, high / 1e4)
+    if colours == "log" and high > floor:
+        return LogNorm(floor, high, clip=True)
+    return PowerNorm(0.5, low, high) if colours == "√" else Normalize(low, high)

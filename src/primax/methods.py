@@ -143,7 +143,7 @@ def build(
 def spec(world: World, config: Config) -> Spec:
     """What a reward may know of a world it is to work in."""
     return Spec(
-        planes=world.planes,
+        shape=world.planes,
         num_actions=len(ACTIONS),
         num_keys=world.num_keys * len(ACTIONS),
         horizon=world.horizon,

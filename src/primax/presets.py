@@ -73,10 +73,16 @@ def configure(
     _, changes, small = lookup("preset", preset, PRESETS)
     known = flatten(config)
     changes = changes | {name: value for name, value in small.items() if name in known}
-    if "method" in (settings or {}):
+    settings = {} if settings is None else settings
+    if not isinstance(settings, Mapping) or not all(isinstance(name, str) for name in settings):
+        raise InputError(f"settings takes values by the names of fields, got {settings!r}")
+    if "method" in settings:
         raise InputError("method is not a field to set: give it as the first argument")
     # All at once, so that fields which must fit each other can be changed together.
-    given = {name: str(value) for name, value in (settings or {}).items()}
+    try:
+        given = {name: str(value) for name, value in settings.items()}
+    except ValueError as error:  # a number of thousands of digits
+        raise InputError(f"settings has a value that cannot be written: {error}") from error
     config = override(config, changes | given)
     if hasattr(config.world, "layout"):
         # The map itself, so that a run does not depend on a file that may change.

@@ -5,17 +5,20 @@ are several tasks, that number is the seed's mean over tasks.
 """
 
 import csv
+import io
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata, trim_mean, ttest_ind_from_stats
 
+from primax import files
 from primax.errors import InputError, hint
 
 Floats = NDArray[np.float64]
@@ -91,6 +94,19 @@ def interval(
     values = statistic(x[rows, np.arange(x.shape[1])].reshape(resamples, -1), axis=-1)
     low, high = np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2])
     return float(low), float(high)
+
+
+def mean_bands(
+    values: ArrayLike, resamples: int = 10_000, confidence: float = 0.95, seed: int = 0
+) -> tuple[Floats, Floats]:
+    """The interval of the mean over seeds at every point of curves [seed, point]: at each that of
+    `interval(point, np.mean)`, for the seeds redrawn are the same."""
+    x = _scores(values)
+    rows = np.random.default_rng(seed).integers(len(x), size=(resamples, len(x)))
+    times = (rows[:, :, None] == np.arange(len(x))).sum(axis=1)  # each seed was drawn
+    means = times @ x / len(x)
+    low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
+    return low, high
 
 
 def paired_interval(
@@ -285,9 +301,9 @@ def _refusal(path: object, line: int, column: str, fault: str) -> InputError:
 def _read_rows(path: str | PathLike[str]) -> Rows:
     """The file's lines that hold something, numbered, the column names first."""
     try:
-        with open(path, newline="", encoding="utf-8-sig") as file:
-            reader = csv.reader(file, strict=True)
-            rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
+        text = files.read(Path(path)).decode("utf-8-sig")
+        reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+        rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
     except (OSError, UnicodeError, csv.Error) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{path}: {reason}; give a CSV file of scores") from error

@@ -7,7 +7,7 @@ an id such as `primax.gym:primax/Maze-v0` makes gymnasium import it.
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium
 import jax
@@ -26,8 +26,21 @@ from primax.worlds.drawing import render
 RENDERERS = {"rgb_array": render.rgb, "ansi": render.ansi}
 BLOCK = 128  # steps whose noise is drawn at once: a long horizon must not fill the memory
 
-View = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Of every stream: observation, targets left, task signal."""
+
+class View(NamedTuple):
+    """Of every stream, what an observer gets."""
+
+    obs: Any
+    n_alive: Any
+    """Targets left."""
+    state_key: Any
+    """What the count is kept of, together with the action."""
+    task: Any
+    """The task signal."""
+
+    @property
+    def info(self) -> dict[str, Any]:
+        return {"n_alive": self.n_alive, "state_key": self.state_key, "task": self.task}
 
 
 def _key(words, purpose):
@@ -36,7 +49,8 @@ def _key(words, purpose):
 
 
 def _view(world: World, state, task):
-    return world.observe(state), jnp.sum(world.targets(state)[1], dtype=jnp.int32), task
+    alive = jnp.sum(world.targets(state)[1], dtype=jnp.int32)
+    return View(world.observe(state), alive, world.state_key(state), task)
 
 
 @jax.jit
@@ -114,7 +128,7 @@ class _Streams:
         self._seeds = np.array([old if new is None else new % 2**31 for new, old in both], np.int32)
         self._words = np.stack([rng.integers(2**32, size=2, dtype=np.uint32) for rng in rngs])
         self._states, self._seen = _begin(self.world, self._seeds, self._words)
-        self._time, self._score, self._total = 0, np.zeros(self.num), self._seen[1]
+        self._time, self._score, self._total = 0, np.zeros(self.num), self._seen.n_alive
         self._trail.clear()
         return self._numpy()
 
@@ -130,13 +144,13 @@ class _Streams:
         )
         self._time += 1
         view = self._numpy()
-        self._score += view[2]
+        self._score += view.task
         return view
 
     def _numpy(self) -> View:
         """Copies: the caller may write on them."""
-        obs, alive, task = self._seen
-        return np.array(obs), np.array(alive, np.int64), np.array(task, np.float64)
+        kinds = (None, np.int64, np.int64, np.float64)
+        return View(*(np.array(seen, kind) for seen, kind in zip(self._seen, kinds, strict=True)))
 
     def render(self) -> tuple[Any, ...] | None:
         """A picture or text of every stream."""
@@ -146,17 +160,17 @@ class _Streams:
         if self._time is None:
             raise ResetNeeded("there is nothing to show: call reset() before render()")
         trail = np.array([*self._trail], int).reshape(-1, self.num)
-        obs, alive, _ = self._numpy()
+        view = self._numpy()
         total = np.asarray(self._total)
         scenes = [
             render.Scene(
-                planes=obs[i],
+                planes=view.obs[i],
                 channels=self.world.channels,
                 trail=tuple(trail[:, i].tolist()),
                 time=self._time,
                 horizon=self.world.horizon,
                 score=float(self._score[i]),
-                alive=int(alive[i]),
+                alive=int(view.n_alive[i]),
                 total=int(total[i]),
             )
             for i in range(self.num)
@@ -186,15 +200,14 @@ class WorldEnv(gymnasium.Env[np.ndarray, int]):
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """Starts an episode; `options` are not used."""
         super().reset(seed=seed)
-        obs, alive, task = self._streams.reset([seed], [self.np_random])
-        return obs[0], {"n_alive": int(alive[0]), "task": float(task[0])}
+        view = self._streams.reset([seed], [self.np_random])
+        return view.obs[0], {name: values.item() for name, values in view.info.items()}
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Moves the agent: N, S, E, W or Stay."""
-        obs, alive, task = self._streams.step(_checked([action], 1, action))
-        info = {"n_alive": int(alive[0]), "task": float(task[0])}
-        streams = self._streams
-        return obs[0], info["task"], streams.has_ended, streams.is_over, info
+        view, streams = self._streams.step(_checked([action], 1, action)), self._streams
+        info = {name: values.item() for name, values in view.info.items()}
+        return view.obs[0], info["task"], streams.has_ended, streams.is_over, info
 
     def render(self) -> Any:
         """A picture (`rgb_array`) or a text (`ansi`) of this moment."""
@@ -265,8 +278,8 @@ class WorldVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         return self._restart(seed)
 
     def _restart(self, seeds: Sequence[int | None]) -> tuple[np.ndarray, dict[str, Any]]:
-        obs, alive, task = self._streams.reset(seeds, self.np_random)
-        return obs, self._info(n_alive=alive, task=task)
+        view = self._streams.reset(seeds, self.np_random)
+        return view.obs, self._info(**view.info)
 
     def step(
         self, actions: Any
@@ -277,9 +290,10 @@ class WorldVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         if self._streams.is_over and self.autoreset_mode is AutoresetMode.NEXT_STEP:
             obs, info = self._restart(anew)
             return obs, np.zeros(self.num_envs), never, never.copy(), info
-        obs, alive, task = self._streams.step(actions)
+        view = self._streams.step(actions)
+        obs, task = view.obs, view.task.copy()  # info has its own
         truncated = np.full(self.num_envs, self._streams.is_over)
-        info = self._info(n_alive=alive, task=task.copy())
+        info = self._info(**view.info)
         if self._streams.is_over and self.autoreset_mode is AutoresetMode.SAME_STEP:
             final = np.empty(self.num_envs, object)
             for i, row in enumerate(obs):

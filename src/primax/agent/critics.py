@@ -1,10 +1,12 @@
 """An ensemble of Double-DQN critics, trained on one shared minibatch."""
 
+from collections.abc import Callable
 from functools import partial
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import optax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from primax.config.schema import CriticsConfig, NetConfig
@@ -39,13 +41,37 @@ def rates(config: CriticsConfig) -> Rates:
 
 
 def init(
-    key: PRNGKeyArray, heads: int, net: NetConfig, planes: tuple[int, int, int], num_actions: int
+    key: PRNGKeyArray, heads: int, net: NetConfig, planes: tuple[int, ...], num_actions: int
 ) -> Critics:
     """Fresh heads, distinct in every weight; the targets start as copies."""
     keys = jax.random.split(key, heads)
     online = jax.vmap(lambda key: nets.net(key, planes, net, num_actions))(keys)
     optimiser = jax.vmap(adam_start)(online)
     return Critics(online, jax.tree.map(jnp.copy, online), optimiser)
+
+
+def share(critics: Critics) -> Critics:
+    """Every head with the first one's trunk."""
+    online, target = (_with_trunk(net, _first) for net in (critics.online, critics.target))
+    return Critics(online, target, critics.optimiser)
+
+
+def shared_gradient(grads: nets.Net, clip: Float[Array, ""]) -> nets.Net:
+    """Of one network with as many output layers: the trunk's adds up, and all is clipped together."""
+    grads = _with_trunk(grads, lambda g: jnp.sum(g, axis=0, keepdims=True))
+    trunk = jax.tree.map(lambda g: g[0], grads.trunk)
+    norm = optax.tree.norm((trunk, grads.head))
+    return jax.tree.map(lambda g: g * jnp.where(norm > clip, clip / norm, 1.0), grads)
+
+
+def _first(x: Array) -> Array:
+    return x[:1]
+
+
+def _with_trunk(net: nets.Net, one: Callable[[Array], Array]) -> nets.Net:
+    """Every head's trunk as what `one` makes of them all."""
+    trunk = jax.tree.map(lambda x: jnp.broadcast_to(one(x), x.shape), net.trunk)
+    return nets.Net(trunk, net.head)
 
 
 def values(heads: nets.Net, patches: Patches) -> Float[Array, "heads batch actions"]:
@@ -95,6 +121,7 @@ def update(
         Int[Array, " batch"], Float[Array, " batch"], Float[Array, " batch"], Bool[Array, " batch"]
     ],
     double: bool,
+    is_shared: bool = False,
 ) -> tuple[Critics, dict[str, Float[Array, ""]]]:
     """One step of every head on (action, reward, weight, terminated) of a shared minibatch."""
     action, reward, weight, terminated = batch
@@ -107,12 +134,17 @@ def update(
     loss = partial(head_loss, patches=before, action=action, weight=weight, rates=rates)
     grad = jax.value_and_grad(lambda net, y: loss(net, y=y), has_aux=True)
     (losses, taken), grads = jax.vmap(grad)(critics.online, y)
+    if is_shared:
+        grads = shared_gradient(grads, rates.grad_clip)
     descend = partial(adam_step, learning_rate=rates.learning_rate, grad_clip=rates.grad_clip)
     online, optimiser = jax.vmap(descend)(critics.online, grads, critics.optimiser)
+    if is_shared:
+        online = _with_trunk(online, _first)
     metrics = {
         "loss": jnp.mean(losses),
         "reward": jnp.mean(reward),
         "y_abs": jnp.mean(jnp.abs(y)),
+        "y_abs_top": jnp.max(jnp.abs(y)),
         "y_abs_max": jnp.max(jnp.abs(y)),
         "q_taken_abs_max": jnp.max(jnp.abs(taken)),
         "q_target_abs_max": jnp.max(jnp.abs(q_after)),

@@ -18,11 +18,10 @@ from primax.config.schema import Config
 from primax.methods import Method, build
 from primax.nn import nets
 from primax.rewards.base import Reward
+from primax.rewards.streams import EPISODE, HEAD, INIT, REFRESH, ROUND, SNAPSHOT, stream
 from primax.rewards.transition import Recent, Step
 from primax.worlds import ACTIONS, World, tally
 
-# Each use of randomness has its own stream of the seed's key.
-INIT, EPISODE, ROUND, REFRESH = range(4)
 Clock = Int[Array, ""]
 Metrics = dict[str, Float[Array, "..."]]
 
@@ -41,6 +40,8 @@ class State(eqx.Module):
     best: best.Best
     reward: PyTree
     ring: ring.Ring
+    episodes: Int[Array, ""] | None = None
+    """How many are over, where they end when they like."""
 
 
 class Learner(eqx.Module):
@@ -50,10 +51,15 @@ class Learner(eqx.Module):
     world: World
     reward: Reward
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether all critics have one trunk."""
+        return self.config.critics.trunk == "shared"
+
     def init(self, root: PRNGKeyArray, seed: Int[Array, ""]) -> State:
         """A seed's first state; it depends on the root key and the seed alone."""
         key = jax.random.fold_in(root, seed)
-        k_world, k_critics, k_reward, k_begin = jax.random.split(_stream(key, INIT, 0), 4)
+        k_world, k_critics, k_reward, k_begin = jax.random.split(stream(key, INIT, 0), 4)
         world = self.world.for_seed(seed)
         first = world.reset(k_world)
         obs = world.observe(first)
@@ -61,8 +67,9 @@ class Learner(eqx.Module):
         slot = ring.Slot(ring.pack(obs), memo)
         zero, never = jnp.int32(0), jnp.bool_(False)
         row = _row(zero, jnp.float32(0), (zero, zero), never, never)
-        heads, planes = self.config.critics.heads, self.reward.view_planes
+        heads, planes = self.config.critics.heads, self.reward.view_shape
         critics = critic.init(k_critics, heads, self.config.net, planes, len(ACTIONS))
+        critics = critic.share(critics) if self.is_shared else critics
         return State(
             seed=seed,
             key=key,
@@ -74,7 +81,10 @@ class Learner(eqx.Module):
             critics=critics,
             best=best.start(critics.online),
             reward=reward,
-            ring=ring.empty(self.config.replay, world.horizon, slot, row),
+            ring=ring.empty(
+                self.config.replay, None if world.can_end else world.horizon, slot, row
+            ),
+            episodes=zero if world.can_end else None,
         )
 
     def warm_up(self, state: State, clock: Clock) -> tuple[State, dict[str, Any]]:
@@ -82,9 +92,9 @@ class Learner(eqx.Module):
 
         def round_(carry, _):
             state, clock = carry
-            *k_collect, _ = jax.random.split(_stream(state.key, ROUND, clock), 5)
-            state = self._collect(state, clock, k_collect, is_random=True)
-            return (state, clock + self.config.update_every), {}
+            *k_collect, _ = jax.random.split(stream(state.key, ROUND, clock), 5)
+            state, ended = self._collect(state, clock, k_collect, is_random=True)
+            return (state, clock + self.config.update_every), ({}, ended)
 
         return self._segments(state, clock, self.config.warmup, round_)
 
@@ -92,18 +102,18 @@ class Learner(eqx.Module):
         """Freezes the reward, then acts and learns for a window."""
         config = self.config
         recent, greedy = self._recent(state, clock)
-        k_refresh = _stream(state.key, REFRESH, clock)
+        k_refresh = stream(state.key, REFRESH, clock)
         reward, metrics = self.reward.refresh(state.reward, recent, k_refresh)
         state = replace(state, reward=reward)
         maps = self.reward.maps(reward, recent)
 
         def round_(carry, _):
             state, clock = carry
-            *k_collect, k_update = jax.random.split(_stream(state.key, ROUND, clock), 5)
-            state = self._collect(state, clock, k_collect, is_random=False)
+            *k_collect, k_update = jax.random.split(stream(state.key, ROUND, clock), 5)
+            state, ended = self._collect(state, clock, k_collect, is_random=False)
             clock = clock + config.update_every
             state, metrics = self._update(state, clock, k_update)
-            return (state, clock), metrics
+            return (state, clock), (metrics, ended)
 
         state, outputs = self._segments(state, clock, config.window, round_)
         judged = best.update(state.best, state.critics.online, clock + config.window)
@@ -114,9 +124,8 @@ class Learner(eqx.Module):
 
     def _recent(self, state: State, clock: Clock) -> tuple[Recent, Int[Array, " rows"]]:
         """The snapshot a window is frozen from, and the greedy actions after its rows."""
-        age = jnp.arange(self.config.recent, 0, -1)
-        rows = ring.read(state.ring, clock, age, self.reward.spec.planes)
-        is_last = ((clock - age) % self.world.horizon == self.world.horizon - 1) | rows.terminated
+        age, is_written = self._ages(state, clock)
+        rows = ring.read(state.ring, clock, age, self.reward.spec.shape)
 
         def values(views):
             return jnp.moveaxis(critic.values(state.critics.online, nets.patches(views)), 0, 1)
@@ -125,7 +134,15 @@ class Learner(eqx.Module):
         greedy = jnp.argmax(jnp.mean(nets.map_chunks(values, views), axis=1), axis=1)
         epsilon = self.epsilon(clock)
         policy = epsilon / len(ACTIONS) + (1.0 - epsilon) * jax.nn.one_hot(greedy, len(ACTIONS))
-        return Recent(rows, age <= clock, is_last, policy), greedy
+        return Recent(rows, is_written, rows.is_end("end"), policy), greedy
+
+    def _ages(self, state: State, clock: Clock) -> tuple[Int[Array, " rows"], Bool[Array, " rows"]]:
+        """How old the snapshot's rows are, oldest first, and which of them were ever written."""
+        num = self.config.recent
+        if self.config.snapshot == "newest":
+            age = jnp.arange(num, 0, -1)
+            return age, age <= clock
+        return ring.draw_episodes(state.ring, clock, num, stream(state.key, SNAPSHOT, clock))
 
     def _policy_metrics(
         self, state: State, recent: Recent, greedy: Int[Array, " rows"], began: Clock
@@ -161,20 +178,26 @@ class Learner(eqx.Module):
         return explore.start + (explore.end - explore.start) * progress
 
     def _segments(self, state: State, clock: Clock, steps: int, round_: Any):
-        """Runs `steps` in stretches inside which no episode ends; says how those that ended went."""
+        """Runs `steps` in stretches, and says how the episodes that ended went.
+
+        Where all episodes are of one length, none ends inside a stretch and one may at its end.
+        """
         config = self.config
 
         def segment(carry, _):
             state, clock = carry
-            state = self._begin(state, clock)
+            state = self._open(state, clock) if self.world.can_end else self._begin(state, clock)
             rounds = config.segment // config.update_every
-            (state, clock), means = jax.lax.scan(round_, (state, clock), length=rounds)
+            (state, clock), (means, ended) = jax.lax.scan(round_, (state, clock), length=rounds)
+            if self.world.can_end:
+                return (state, clock), (ended, _reduce(means))
             is_over = self.world.for_seed(state.seed).truncated(state.world)
             episode = {"outcome": tally.outcome(state.tally), "is_over": is_over}
             return (state, clock), (episode, _reduce(means))
 
         length = steps // config.segment
         (state, clock), (episodes, means) = jax.lax.scan(segment, (state, clock), length=length)
+        episodes = jax.tree.map(lambda x: x.reshape(-1), episodes)
         noted = best.note(state.best, episodes["outcome"], episodes["is_over"])
         state = replace(state, best=noted)
         maps = {"visits": self._visits(state, clock, steps)}
@@ -182,7 +205,7 @@ class Learner(eqx.Module):
 
     def _begin(self, state: State, clock: Clock) -> State:
         """Where an episode is over, starts the next; and syncs the targets when due."""
-        k_world, k_reward = jax.random.split(_stream(state.key, EPISODE, clock))
+        k_world, k_reward = jax.random.split(stream(state.key, EPISODE, clock))
         world = self.world.for_seed(state.seed)
         fresh = world.reset(k_world)
         obs = world.observe(fresh)
@@ -204,10 +227,17 @@ class Learner(eqx.Module):
             ring=ring.open_slot(state.ring, clock, slot),
         )
 
+    def _open(self, state: State, clock: Clock) -> State:
+        """Where episodes end when they like: only the slot, should the ring begin anew, and the sync."""
+        is_due = clock % self.config.critics.sync_every == 0
+        slot = ring.Slot(ring.pack(state.obs), state.memo)
+        critics, kept = critic.sync(state.critics, is_due), ring.open_slot(state.ring, clock, slot)
+        return replace(state, critics=critics, ring=kept)
+
     def _collect(
         self, state: State, clock: Clock, keys: list[PRNGKeyArray], is_random: bool
-    ) -> State:
-        """Acts for one round and writes what happened to the ring."""
+    ) -> tuple[State, dict[str, Any]]:
+        """Acts for one round and writes what happened to the ring; says which episodes ended."""
         k_world, k_explore, k_action, k_reward = keys
         world, num = self.world.for_seed(state.seed), self.config.update_every
         draws = (
@@ -216,30 +246,35 @@ class Learner(eqx.Module):
             jax.random.randint(k_action, (num,), 0, len(ACTIONS)),
             jax.random.split(k_reward, num),
         )
+        act = self._step_or_reset if world.can_end else self._step
 
-        def step(state: State, draw) -> tuple[State, tuple[ring.Slot, ring.Row]]:
+        def step(state: State, draw) -> tuple[State, tuple[ring.Slot, ring.Row, dict[str, Any]]]:
             noise, is_explored, action, k_reward = draw
             if not is_random:
-                action = jnp.where(is_explored, action, self._greedy(state))
-            return self._step(world, state, action, noise, k_reward)
+                action = jnp.where(is_explored, action, self._greedy(state, clock))
+            return act(world, state, action, noise, k_reward)
 
-        state, (slots, rows) = jax.lax.scan(step, state, draws, unroll=True)
-        return replace(state, ring=ring.write(state.ring, clock, slots, rows))
+        state, (slots, rows, ended) = jax.lax.scan(step, state, draws, unroll=True)
+        return replace(state, ring=ring.write(state.ring, clock, slots, rows)), ended
 
-    def _greedy(self, state: State) -> Int[Array, ""]:
-        """The action of the highest value, averaged over heads."""
+    def _greedy(self, state: State, clock: Clock) -> Int[Array, ""]:
+        """The action of the highest value: averaged over heads, or by this episode's head."""
         patches = nets.patches(self.reward.view(state.obs, state.memo)[None])
-        return jnp.argmax(jnp.mean(critic.values(state.critics.online, patches), axis=(0, 1)))
+        values = critic.values(state.critics.online, patches)
+        if self.config.critics.acting == "episode":
+            by_clock = clock // self.world.horizon
+            number = by_clock if state.episodes is None else state.episodes
+            k_head = stream(state.key, HEAD, number)
+            head = jax.random.randint(k_head, (), 0, self.config.critics.heads)
+            return jnp.argmax(values[head, 0])
+        return jnp.argmax(jnp.mean(values, axis=(0, 1)))
 
     def _step(
         self, world: World, state: State, action: Int[Array, ""], noise: Any, key: PRNGKeyArray
     ):
-        """One environment step; a world that has ended stands still until its time is up."""
+        """One environment step of a world whose episodes are all of one length."""
         is_idle = world.terminated(state.world)
         now = world.step(state.world, action, noise)
-        if world.can_end:
-            held = replace(state.world, time=now.time)
-            now = _select(is_idle, held, now)
         task = jnp.where(is_idle, 0.0, world.task(now))
         obs, count_key = world.observe(now), world.count_key(state.world, action)
         reward, memo = self.reward.observe(
@@ -250,14 +285,52 @@ class Learner(eqx.Module):
         keys = (count_key, world.state_key(now))
         row = _row(action, task, keys, world.terminated(now), is_idle)
         after = replace(state, world=now, obs=obs, memo=memo, tally=sums, reward=reward)
-        return after, (ring.Slot(ring.pack(obs), memo), row)
+        return after, (ring.Slot(ring.pack(obs), memo), row, {})
+
+    def _step_or_reset(
+        self, world: World, state: State, action: Int[Array, ""], noise: Any, key: PRNGKeyArray
+    ):
+        """One environment step, or after an episode's end a reset in its place: an idle row.
+
+        The idle row's slot holds the first observation of the episode that begins. So a row still
+        reads its own slot and the next, and an episode's last row the last observation.
+        """
+        k_world, k_reward = jax.random.split(key)
+        is_idle = world.terminated(state.world) | world.truncated(state.world)
+        moved, fresh = world.step(state.world, action, noise), world.reset(k_world)
+        now = _select(is_idle, fresh, moved)
+        task = jnp.where(is_idle, 0.0, world.task(moved))
+        obs, count_key = world.observe(now), world.count_key(state.world, action)
+        seen = Step(state.obs, action, obs, count_key, task)
+        reward, memo = _select(
+            is_idle,
+            self.reward.begin(state.reward, obs, k_reward),
+            self.reward.observe(state.reward, seen, k_reward),
+        )
+        sums = _select(is_idle, tally.start(world, fresh), tally.add(world, state.tally, moved))
+        terminated = world.terminated(now) & ~is_idle
+        is_over = terminated | (world.truncated(now) & ~is_idle)
+        row = _row(action, task, (count_key, world.state_key(now)), terminated, is_idle)
+        number = state.episodes
+        assert number is not None
+        ended = {"outcome": tally.outcome(sums), "is_over": is_over, "episode": number}
+        after = replace(
+            state,
+            world=now,
+            obs=obs,
+            memo=memo,
+            tally=sums,
+            reward=reward,
+            episodes=number + is_over,
+        )
+        return after, (ring.Slot(ring.pack(obs), memo), row, ended)
 
     def _update(self, state: State, clock: Clock, key: PRNGKeyArray) -> tuple[State, Metrics]:
         """Samples a minibatch, scores it with the frozen reward, and takes one step everywhere."""
         config, (k_sample, k_learn) = self.config, jax.random.split(key)
         high = ring.open_rows(state.ring, clock)
         age = 1 + jax.random.randint(k_sample, (config.critics.batch,), 0, high)
-        batch = ring.read(state.ring, clock, age, self.reward.spec.planes)
+        batch = ring.read(state.ring, clock, age, self.reward.spec.shape)
         score = self.reward.score(state.reward, batch)
         before = nets.patches(self.reward.view(batch.obs, batch.memo))
         after = nets.patches(self.reward.view(batch.next_obs, batch.next_memo))
@@ -266,8 +339,9 @@ class Learner(eqx.Module):
             state.rates,
             before,
             after,
-            (batch.action, score, batch.weight, batch.terminated),
+            (batch.action, score, batch.weight, batch.is_end(config.critics.truncation)),
             config.critics.double,
+            self.is_shared,
         )
         reward, more = self.reward.learn(state.reward, batch, k_learn)
         return replace(state, critics=critics, reward=reward), metrics | more
@@ -278,11 +352,6 @@ def make_learner(
 ) -> Learner:
     """The learner of a configuration, with the world and the reward it names or those given."""
     return Learner(config, *build(config, method, world))
-
-
-def _stream(key: PRNGKeyArray, use: int, clock: Clock | int) -> PRNGKeyArray:
-    """The key for one use at one time."""
-    return jax.random.fold_in(jax.random.fold_in(key, use), clock)
 
 
 def _row(action, task, keys, terminated, idle) -> ring.Row:

@@ -1,16 +1,18 @@
-"""The ring of experience: fixed-length episodes, every observation stored once, in bits.
+"""The ring of experience: every observation stored once, in bits.
 
-An episode of `horizon` rows has `horizon + 1` observations, so the ring keeps that many slots for
-each: row t reads slot t as what was seen before its action and slot t + 1 as what was seen after,
-which is never the next episode's first.
+Row t reads slot t as what was seen before its action and slot t + 1 as what was seen after, which is
+never the next episode's first. Where episodes are all of one length, `horizon` rows have
+`horizon + 1` slots. Where they end when they like, an idle row follows an episode's last, and
+its slot is the next episode's first observation; one slot more closes the ring.
 """
 
+import math
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PyTree, UInt8
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, UInt8
 
 from primax.rewards.transition import Batch
 
@@ -43,11 +45,17 @@ class Ring(eqx.Module):
 
     slots: Slot
     rows: Row
-    horizon: int = eqx.field(static=True)
+    horizon: int | None = eqx.field(static=True)
+    """Steps of every episode; None where they end when they like."""
 
     @property
     def capacity(self) -> int:
         return self.rows.action.shape[0]
+
+    @property
+    def stretch(self) -> int:
+        """Rows after which there is a slot more than rows."""
+        return self.capacity if self.horizon is None else self.horizon
 
 
 def pack(planes: UInt8[Array, "c rows cols"]) -> UInt8[Array, " bytes"]:
@@ -56,20 +64,21 @@ def pack(planes: UInt8[Array, "c rows cols"]) -> UInt8[Array, " bytes"]:
 
 
 def unpack(
-    bits: UInt8[Array, "*n bytes"], planes: tuple[int, int, int]
+    bits: UInt8[Array, "*n bytes"], planes: tuple[int, ...]
 ) -> UInt8[Array, "*n c rows cols"]:
     """Bytes to binary planes."""
-    flat = jnp.unpackbits(bits, axis=-1, count=planes[0] * planes[1] * planes[2])
+    flat = jnp.unpackbits(bits, axis=-1, count=math.prod(planes))
     return flat.reshape(*bits.shape[:-1], *planes)
 
 
-def empty(capacity: int, horizon: int, slot: Slot, row: Row) -> Ring:
+def empty(capacity: int, horizon: int | None, slot: Slot, row: Row) -> Ring:
     """A ring of zeros shaped after one slot and one row."""
 
     def zeros(count: int, like: Any) -> Any:
         return jax.tree.map(lambda x: jnp.zeros((count, *x.shape), x.dtype), like)
 
-    return Ring(zeros(capacity // horizon * (horizon + 1), slot), zeros(capacity, row), horizon)
+    stretch = horizon or capacity
+    return Ring(zeros(capacity // stretch * (stretch + 1), slot), zeros(capacity, row), horizon)
 
 
 def open_slot(ring: Ring, written: Int[Array, ""], slot: Slot) -> Ring:
@@ -89,7 +98,7 @@ def write(ring: Ring, written: Int[Array, ""], slots: Slot, rows: Row) -> Ring:
 def _slot(ring: Ring, row: Int[Array, "*n"]) -> Int[Array, "*n"]:
     """Where the observation before a row lies."""
     at = row % ring.capacity
-    return at // ring.horizon * (ring.horizon + 1) + at % ring.horizon
+    return at // ring.stretch * (ring.stretch + 1) + at % ring.stretch
 
 
 def _put(stored: Any, new: Any, at: Int[Array, ""]) -> Any:
@@ -107,7 +116,7 @@ def open_rows(ring: Ring, written: Int[Array, ""]) -> Int[Array, ""]:
 
 
 def read(
-    ring: Ring, written: Int[Array, ""], age: Int[Array, " n"], planes: tuple[int, int, int]
+    ring: Ring, written: Int[Array, ""], age: Int[Array, " n"], planes: tuple[int, ...]
 ) -> Batch:
     """The rows written `age` rows ago, the newest being 1."""
     at, slot = (written - age) % ring.capacity, _slot(ring, written - age)
@@ -118,12 +127,22 @@ def read(
         task=row.task,
         next_obs=unpack(after.bits, planes),
         terminated=row.terminated,
+        truncated=_truncated(ring, written, age),
         weight=1.0 - row.idle.astype(jnp.float32),
         key=row.key,
         next_key=row.next_key,
         memo=before.memo,
         next_memo=after.memo,
     )
+
+
+def _truncated(ring: Ring, written: Int[Array, ""], age: Int[Array, " n"]) -> Bool[Array, " n"]:
+    """After which rows a time limit came; of the newest row it is not known where limits vary."""
+    if ring.horizon is not None:
+        return (written - age) % ring.horizon == ring.horizon - 1
+    rows = ring.rows
+    at, after = (written - age) % ring.capacity, (written - age + 1) % ring.capacity
+    return rows.idle[after] & (age > 1) & ~rows.terminated[at] & ~rows.idle[at]
 
 
 def lived(
@@ -133,6 +152,24 @@ def lived(
     rows = ring.rows
     at = (written - age) % ring.capacity
     return rows.key[at], (age <= written) & ~rows.idle[at]
+
+
+def draw_episodes(
+    ring: Ring, written: Int[Array, ""], num: int, key: PRNGKeyArray
+) -> tuple[Int[Array, " n"], Bool[Array, " n"]]:
+    """Ages of `num` rows of whole episodes, each drawn at most once, and which of them there are.
+
+    Episodes are in the order of time and those that are not there come first, as in `newest`.
+    """
+    horizon = ring.stretch
+    under_way = written % horizon
+    whole = (open_rows(ring, written) - under_way) // horizon
+    back = jnp.arange(ring.capacity // horizon)
+    lots = jnp.where(back < whole, jax.random.uniform(key, back.shape), -1.0)
+    lot, drawn = jax.lax.top_k(lots, num // horizon)
+    drawn = jnp.sort(jnp.where(lot >= 0, drawn, len(back)))[::-1]
+    age = under_way + drawn[:, None] * horizon + jnp.arange(horizon, 0, -1)[None]
+    return age.reshape(-1), jnp.repeat(drawn < len(back), horizon)
 
 
 def _take(stored: Any, index: Int[Array, " n"]) -> Any:

@@ -45,9 +45,14 @@ class Progress:
     total: int
     episodes: Table
     window: Table
+    """Empty after the warm-up, which learns nothing."""
     epsilon: float
     maps: Table = field(default_factory=dict)
     """Pictures over the grid, [seed, rows, cols] each."""
+    steps: int = 0
+    """Of this window."""
+    seconds: float = 0.0
+    """What they took."""
 
 
 def compile_program(learner: Learner, seeds: tuple[int, ...]) -> Program:
@@ -88,17 +93,23 @@ def windows(
     config, seeds = program.learner.config, program.seeds
     state, clock = start or (program.init(jax.random.key(0), jnp.asarray(seeds, jnp.int32)), 0)
     while clock < config.total_steps:
-        is_warm = clock >= config.warmup
+        began, is_warm = time.perf_counter(), clock >= config.warmup
         part, length = (
             (program.window, config.window) if is_warm else (program.warm_up, config.warmup)
         )
         state, outputs = part(state, jnp.asarray(clock, jnp.int32))
         outputs = jax.tree.map(np.asarray, outputs)
-        episodes = episode_rows(config, seeds, clock, length, outputs["episodes"])
+        told = outputs["episodes"]
+        if program.learner.world.can_end:
+            episodes = free_episode_rows(seeds, clock, told)
+        else:
+            episodes = episode_rows(config, seeds, clock, length, told)
         clock += length
         window = window_rows(seeds, clock, outputs["window"])
         epsilon = float(program.learner.epsilon(jnp.int32(clock)))
-        yield state, Progress(clock, config.total_steps, episodes, window, epsilon, outputs["maps"])
+        took, maps = time.perf_counter() - began, outputs["maps"]
+        total = config.total_steps
+        yield state, Progress(clock, total, episodes, window, epsilon, maps, length, took)
 
 
 def episode_rows(
@@ -120,6 +131,22 @@ def episode_rows(
         "distance": outcome.distance[:, is_over],
     }
     return {name: columns[name].reshape(-1) for name in EPISODE_COLUMNS}
+
+
+def free_episode_rows(seeds: tuple[int, ...], clock: int, episodes: Any) -> Table:
+    """The same where episodes end when they like: [seed, step] says which steps ended one."""
+    seed, step = np.nonzero(episodes["is_over"])
+    outcome = jax.tree.map(lambda x: x[seed, step], episodes["outcome"])
+    columns = {
+        "seed": np.array(seeds)[seed],
+        "episode": episodes["episode"][seed, step],
+        "step": clock + 1 + step,
+        "score": outcome.score,
+        "reach": outcome.score > 0,
+        "coverage": outcome.coverage,
+        "distance": outcome.distance,
+    }
+    return {name: columns[name] for name in EPISODE_COLUMNS}
 
 
 def window_rows(seeds: tuple[int, ...], clock: int, metrics: Any) -> Table:

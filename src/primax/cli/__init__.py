@@ -6,9 +6,11 @@ import importlib
 import io
 import itertools
 import sys
-from typing import NoReturn
+from pathlib import Path
+from typing import Any, NoReturn
 
-from primax.errors import InputError, RunError, hint
+from primax.errors import InputError, RunError, hint, one_line
+from primax.files import place
 from primax.runs.stops import on_ctrl_c
 
 COMMANDS = {
@@ -19,17 +21,27 @@ COMMANDS = {
     "bench": "time a training run, with compile time measured separately",
     "reproduce": "run the paper's experiments; compare with its tables and figures",
     "report": "write one page about runs: curves, maps, replays, audit, settings",
+    "plot": "draw learning curves of runs for a paper",
     "stats": "means, intervals and tests for a CSV of scores, or for runs",
     "explain": "show why transitions get the reward they get",
     "verify": "check what the paper promises, on a small learner or on a run",
     "list": "list methods, worlds, presets, and every field that can be set",
     "worlds": "list the worlds, and what scripted policies score in them",
     "watch": "play an episode in the terminal, or write it as a GIF",
+    "completion": "print the script that makes a shell complete all this",
 }
+
+
+LIGHT = ("completion",)
+"""Commands that know no methods and no worlds."""
 
 
 class Parser(argparse.ArgumentParser):
     """Reports what is wrong in one line, with the nearest option."""
+
+    def __init__(self, **named: Any):
+        super().__init__(**named)
+        self.register("type", Path, place)  # wherever an option takes a path
 
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message}; see {self.prog} --help")
@@ -56,12 +68,14 @@ def _usage() -> str:
     return (
         "usage: primax COMMAND [options]\n\n"
         + "\n".join(lines)
-        + "\n\nprimax COMMAND --help says more.\n"
+        + "\n\nprimax help COMMAND says more.\n"
     )
 
 
 def run(argv: list[str]) -> int:
     """Runs one command; wrong input raises InputError."""
+    if argv[:1] == ["help"]:
+        argv = [*(name for name in argv[1:2] if name != "help"), "--help"]
     if not argv or argv[0] in ("-h", "--help"):
         sys.stdout.write(_usage())
         return 0 if argv else 2
@@ -71,12 +85,28 @@ def run(argv: list[str]) -> int:
         sys.stdout.write(f"primax {__version__}\n")
         return 0
     if argv[0] not in COMMANDS:
-        raise InputError(f"unknown command {argv[0]!r}{hint(argv[0], COMMANDS)}")
-    # One module a command, imported only when asked for: jax takes a second to load.
-    command = importlib.import_module(f"primax.cli.{argv[0]}")
-    parser = Parser(prog=f"primax {argv[0]}", description=command.__doc__, allow_abbrev=False)
+        raise InputError(f"unknown command {argv[0]!r}{hint(argv[0], [*COMMANDS, 'help'])}")
+    command, parser = command_of(argv[0])
+    args = parser.parse_all(argv[1:])
+    if argv[0] not in LIGHT:
+        importlib.import_module("primax.cli.plugins").load(args.plugin)
+    return command.run(args) or 0
+
+
+def command_of(name: str) -> tuple[Any, Parser]:
+    """A command's module, imported only when asked for as jax takes a second to load, and its parser."""
+    command = importlib.import_module(f"primax.cli.{name}")
+    parser = Parser(prog=f"primax {name}", description=command.__doc__, allow_abbrev=False)
     command.options(parser)
-    return command.run(parser.parse_all(argv[1:])) or 0
+    if name not in LIGHT:
+        parser.add_argument(
+            "--plugin",
+            action="append",
+            default=[],
+            metavar="PACKAGE",
+            help="import this package of your own, for its methods and worlds; may be given several times",
+        )
+    return command, parser
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -88,10 +118,10 @@ def main(argv: list[str] | None = None) -> int:
         with on_ctrl_c("stopped", is_first=True):
             return run(sys.argv[1:] if argv is None else argv)
     except InputError as error:
-        sys.stderr.write(f"primax: {error}\n")
+        sys.stderr.write(f"primax: {one_line(error)}\n")
         return 2
     except RunError as error:
-        sys.stderr.write(f"primax: {error}\n")
+        sys.stderr.write(f"primax: {one_line(error)}\n")
         return 1
     except KeyboardInterrupt:
         sys.stderr.write("primax: stopped\n")
@@ -101,5 +131,6 @@ def main(argv: list[str] | None = None) -> int:
         sys.stderr.close()
         return 141
     except OSError as error:
-        sys.stderr.write(f"primax: {error.filename or 'the disk'}: {error.strerror or error}\n")
+        says = f"{error.filename or 'the disk'}: {error.strerror or error}"
+        sys.stderr.write(f"primax: {one_line(says)}\n")
         return 1

@@ -4,16 +4,16 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable
-from pathlib import Path
 
-import jax
 from rich.console import Console
 
 from primax.agent.learner import Learner, make_learner
+from primax.agent.memory import check_room
 from primax.config.fields import override, parse_pairs
 from primax.config.seeds import parse_seeds
 from primax.errors import InputError, lookup
 from primax.presets import configure
+from primax.runs.cache import use_cache
 from primax.worlds import WORLDS, World
 
 # The first stops the compiler from choosing GPU kernels by timing them, which differs from process
@@ -51,6 +51,9 @@ def run_options(parser: argparse.ArgumentParser) -> None:
         parser, "FIELD=VALUE", "change any field that primax list shows; may be given several times"
     )
     parser.add_argument(
+        "--anyway", action="store_true", help="begin even if the seeds seem not to fit into memory"
+    )
+    parser.add_argument(
         "--fast",
         action="store_true",
         help="let the compiler pick GPU kernels by timing them: faster, "
@@ -71,7 +74,10 @@ def prepare(args: argparse.Namespace) -> tuple[Learner, tuple[int, ...]]:
     seeds = parse_seeds(args.seeds, "--seeds")
     flags = os.environ.get("XLA_FLAGS", "").split()
     start_jax(" ".join(dict.fromkeys(flags if args.fast else [*flags, *SAME_BITS])))
-    return make_learner(config), seeds
+    learner = make_learner(config)
+    if not args.anyway:
+        check_room(learner, len(seeds))
+    return learner, seeds
 
 
 class WorkConsole(Console):
@@ -95,5 +101,4 @@ def plain_console() -> Console:
 def start_jax(flags: str) -> None:
     """Sets the compiler's flags, read when the first device is asked for, and its cache."""
     os.environ["XLA_FLAGS"] = flags
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "primax"
-    jax.config.update("jax_compilation_cache_dir", str(cache))
+    use_cache()

@@ -139,14 +139,14 @@ def _draw(found: explain.Explained, args: argparse.Namespace) -> None:
     world = f"PRIME on {world_name(found.config.world)}, seed {found.seed}"
     if args.step is None:
         began = found.step - found.config.window
-        explain.draw(
-            explain.cell_maps(found), f"{world}: means over keys, frozen at {began:,}", args.png
-        )
+        title = f"{world}: means over keys, frozen at {began:,}"
+        explain.draw(explain.cell_maps(found), found.walls, title, args.png)
         return
     if not args.path.is_dir():
         raise InputError("--step needs a run's folder: an exported file has no maps")
     step, maps = explain.recorded_maps(args.path, found.seed, args.step)
-    explain.draw(maps, f"{world}: means over rows, window that ended at {step:,}", args.png)
+    title = f"{world}: means over rows, window that ended at {step:,}"
+    explain.draw(maps, found.walls, title, args.png)
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -1,49 +1,63 @@
-"""Lists methods, worlds and presets, and every field that --set can change."""
+"""Lists methods, worlds and presets, and every field that --set can change.
+
+With a method, or a method and a world, only the fields and defaults of that run are listed.
+"""
 
 import argparse
 
 from rich.box import SIMPLE_HEAD
+from rich.console import Console
 from rich.table import Table
 
 from primax.cli.common import plain_console
 from primax.config.fields import walk
+from primax.errors import canonical, lookup
 from primax.methods import METHODS
 from primax.presets import PRESETS, paper
 from primax.worlds import WORLDS
 
+METHOD, WORLD = "prime", "butterflies"
+"""Whose fields are listed unless others are named."""
+
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--world",
-        default="butterflies",
-        help="list the fields of this world (default: %(default)s)",
+        "method", nargs="?", help=f"list the defaults of this method (default: {METHOD})"
     )
     parser.add_argument(
-        "--method", default="prime", help="show the defaults of this method (default: %(default)s)"
+        "world", nargs="?", help=f"list the fields of this world (default: {WORLD})"
     )
 
 
 def run(args: argparse.Namespace) -> None:
-    config = paper(args.method, args.world)
+    method, world = args.method, args.world
+    if method and not world:  # or a world alone
+        lookup("method or world", method, {**METHODS, **WORLDS})
+        if canonical(method) in WORLDS:
+            method, world = None, method
     console = plain_console()
+    if not (method or world):
+        _show_names(console)
+    _show_fields(console, method or METHOD, world or WORLD)
+
+
+def _show_names(console: Console) -> None:
     console.print(_table("methods", {name: method.what for name, method in METHODS.items()}))
-    console.print(
-        _table(
-            "worlds",
-            {name: str(kind.__doc__).splitlines()[0] for name, kind in WORLDS.items()},
-        )
-    )
+    worlds = {name: str(kind.__doc__).splitlines()[0] for name, kind in WORLDS.items()}
+    console.print(_table("worlds", worlds))
     console.print(_table("presets", {name: what for name, (what, _, _) in PRESETS.items()}))
-    table = Table(
-        "field",
-        "value",
-        "what",
-        title=f"fields of {args.method} in {args.world}",
-        title_justify="left",
-        box=SIMPLE_HEAD,
-    )
+
+
+def _show_fields(console: Console, method: str, world: str) -> None:
+    config = paper(method, world)
+    table = Table(box=SIMPLE_HEAD)
+    for column in ("field", "symbol", "value", "what"):
+        table.add_column(column, no_wrap=column in ("field", "symbol"))  # to be copied whole
+    table.title, table.title_justify = f"fields of {config.method} in {canonical(world)}", "left"
     for field in walk(config):
-        table.add_row(field.name, str(field.value).strip(), field.doc.replace("`", ""))
+        if field.name != "method":  # an argument, not a setting
+            value = str(field.value).strip()
+            table.add_row(field.name, field.symbol, value, field.doc.replace("`", ""))
     console.print(table)
 
 

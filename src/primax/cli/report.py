@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> None:
             f"cannot write {args.out}: its folder does not exist, or it is a folder itself"
         )
     console = plain_console()
-    content = make(args.dir, partial(console.print, soft_wrap=True)).encode()
+    content = make(args.dir, partial(console.print, soft_wrap=True)).encode("utf-8", "replace")
     try:
         disk.write_whole(args.out, content)
     except OSError as error:

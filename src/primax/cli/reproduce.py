@@ -12,18 +12,18 @@ from rich.console import Console
 
 from primax.agent.training import Progress
 from primax.cli.common import SAME_BITS, start_jax, work_console
-from primax.cli.progress import Reporter
 from primax.errors import InputError, RunError, check_range
 from primax.output.figure import matplotlib
+from primax.output.sheet import clock
 from primax.paper import reproduce
 from primax.paper.evidence import Runs
 from primax.paper.experiments import CELLS, SCALES, select
 from primax.paper.pages.embed import fill
 from primax.paper.pages.write import write_all
 from primax.paper.plan import told
-from primax.paper.predict import clock
 from primax.paper.reproduce import ABSENT, Home, Task
 from primax.runs.proceed import Listener
+from primax.runs.progress import Reporter
 from primax.runs.read import BROKEN
 
 

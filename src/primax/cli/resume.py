@@ -5,18 +5,21 @@ import argparse
 import os
 from pathlib import Path
 
+from primax.agent.memory import check_room
 from primax.cli.common import SAME_BITS, start_jax, work_console
 from primax.cli.train import in_folder, save_option
 from primax.errors import InputError, check_range
 from primax.runs.proceed import reopen
-from primax.runs.read import read_manifest
+from primax.runs.read import is_finished, read_manifest
 
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("dir", type=Path, help="the run's folder")
     save_option(parser)
     parser.add_argument(
-        "--anyway", action="store_true", help="continue even if version, device or flags differ"
+        "--anyway",
+        action="store_true",
+        help="continue even if version, device or flags differ, or memory seems too small",
     )
     parser.add_argument(
         "--restart", action="store_true", help="begin again at step 0 if no checkpoint can be used"
@@ -27,7 +30,10 @@ def run(args: argparse.Namespace) -> None:
     check_range("--save-every", args.save_every, 0, 1e6)
     start_jax(_flags(args.dir))
     allow = frozenset(name for name in ("anyway", "restart") if getattr(args, name))
-    in_folder(work_console(), reopen(args.dir), args.save_every, allow)
+    job = reopen(args.dir)
+    if not args.anyway and not is_finished(read_manifest(args.dir)):
+        check_room(job.learner, len(job.seeds))
+    in_folder(work_console(), job, args.save_every, allow)
 
 
 def _flags(folder: Path) -> str:

@@ -11,14 +11,15 @@ from rich.table import Table
 
 from primax.agent.learner import Learner
 from primax.cli.common import prepare, run_options, work_console
-from primax.cli.progress import Reporter
 from primax.config.schema import Config
 from primax.config.seeds import parse_seeds
 from primax.errors import check_range
-from primax.paper.predict import clock, predict_run
+from primax.output.sheet import clock
+from primax.paper.predict import predict_run
 from primax.runs.loop import Result, compiled, in_memory
 from primax.runs.measures import score_measures, scores_by_seed
 from primax.runs.proceed import SAVE_EVERY_S, Job, Listener, begin, proceed
+from primax.runs.progress import Reporter
 from primax.runs.tables import Table as Columns
 from primax.worlds import World
 from primax.worlds.exact import expected_score

@@ -1,6 +1,6 @@
-"""Fields of frozen dataclasses, declared once: type, rule, default, and a line that says what it is.
+"""Fields of frozen dataclasses, declared once: type, rule, symbol, default, and a line that says what it is.
 
-    heads: Annotated[int, Range(1, 100)] = 1
+    heads: Annotated[int, Range(1, 100), Symbol("K")] = 1
     \"\"\"Critics, each with its own trunk.\"\"\"
 
 One walk over them checks values, lists fields, and sets them from text: `critics.heads=3`.
@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
 
+from primax.config.symbols import Symbol, bearers
 from primax.errors import InputError, check_choice, check_range, hint
 
 T = TypeVar("T")
@@ -53,6 +54,17 @@ class Choice:
 
 
 @dataclass(frozen=True)
+class Later:
+    """A field that older versions lacked; its default is what they did. So it refuses nothing."""
+
+    def check(self, name: str, value: Any) -> None:
+        pass
+
+
+Rule = Range | Choice | Later
+
+
+@dataclass(frozen=True)
 class Field:
     """A leaf of a nested dataclass."""
 
@@ -60,7 +72,9 @@ class Field:
     """Dotted: `critics.heads`."""
     kinds: tuple[type, ...]
     """The types it takes."""
-    rules: tuple[Range | Choice, ...]
+    rules: tuple[Rule, ...]
+    symbol: str
+    """What the paper calls it, if it has a letter there."""
     value: Any
     owner: type
     """The dataclass it is declared in."""
@@ -121,15 +135,16 @@ def check_values(kind: type, values: Mapping[str, Any], prefix: str = "") -> Non
 
 
 @cache
-def _hints(kind: type) -> dict[str, tuple[tuple[type, ...], tuple[Range | Choice, ...]]]:
-    """Types and rules by field."""
+def _hints(kind: type) -> dict[str, tuple[tuple[type, ...], tuple[Rule, ...], str]]:
+    """Types, rules and symbol by field."""
     found = {}
     for name, hint_ in typing.get_type_hints(kind, include_extras=True).items():
         rules: list[Any] = []
         if typing.get_origin(hint_) is typing.Annotated:
             hint_, *rules = typing.get_args(hint_)
         kinds = hint_.__args__ if isinstance(hint_, types.UnionType) else (hint_,)
-        found[name] = kinds, tuple(rules)
+        symbol = next((rule.text for rule in rules if isinstance(rule, Symbol)), "")
+        found[name] = kinds, tuple(rule for rule in rules if not isinstance(rule, Symbol)), symbol
     return found
 
 
@@ -201,15 +216,19 @@ def _replaced(config: Any, changes: dict[str, Any]) -> Any:
     return dataclasses.replace(config, **parts)
 
 
-def _unknown(name: str, known: Iterable[str]) -> str:
-    """One line on a name that is no field: a group, a part of a field, or the nearest field."""
+def _unknown(name: str, known: Mapping[str, Field]) -> str:
+    """One line on a name that is no field: a group, a part of a field, a symbol, or the nearest field."""
     if parts := [field for field in known if field.startswith(f"{name}.")]:
         return f"{name} is a group; set one of {', '.join(parts)}"
     leaf = next((field for field in known if name.startswith(f"{field}.")), None)
     if leaf:
         return f"no field {name!r}: {leaf} has no parts"
-    group = name[: name.rfind(".") + 1]
-    near = [field for field in known if field.startswith(group)] or list(known)
+    group, last = name[: name.rfind(".") + 1], name.rpartition(".")[2]
+    symbols = {field: of.symbol for field, of in known.items() if of.symbol}
+    meant = [f"{field} ({symbols[field]})" for field in bearers(name, symbols)]
+    if meant := meant or [field for field in known if field.rpartition(".")[2] == last]:
+        return f"no field {name!r}; did you mean {' or '.join(meant)}?"
     if not group:  # fields of the run itself, and the groups
-        near = list(dict.fromkeys(field.partition(".")[0] for field in known))
-    return f"no field {name!r}{hint(name, near)}"
+        return f"no field {name!r}{hint(name, dict.fromkeys(f.partition('.')[0] for f in known))}"
+    near = [field.removeprefix(group) for field in known if field.startswith(group)]
+    return f"no field {name!r}{hint(last, near, group) if near else hint(name, known)}"

@@ -4,8 +4,11 @@ import math
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from primax.config.fields import Choice, Range, check
+from primax.config.fields import Choice, Later, Range, check
+from primax.config.symbols import Symbol
 from primax.errors import InputError, check_range
+
+TRUNCATIONS = ("bootstrap", "end")
 
 
 @dataclass(frozen=True)
@@ -38,17 +41,17 @@ class NetConfig:
 class CriticsConfig:
     """The Double-DQN ensemble."""
 
-    heads: Annotated[int, Range(1, 100)] = 1
-    """Critics, each with its own trunk; the agent acts on their mean."""
+    heads: Annotated[int, Range(1, 100), Symbol("K")] = 1
+    """Critics; by default each has its own trunk, and the agent acts on their mean."""
     double: bool = True
     """Whether the online critic picks the action that the target critic values."""
-    gamma: Annotated[float, Range(0, 0.999999)] = 0.99
+    gamma: Annotated[float, Range(0, 0.999999), Symbol("γ")] = 0.99
     """Discount per step."""
-    learning_rate: Annotated[float, Range(0, 1)] = 3e-4
+    learning_rate: Annotated[float, Range(0, 1), Symbol("lr")] = 3e-4
     """Adam's step size."""
     grad_clip: Annotated[float, Range(1e-6, 1e9)] = 10.0
     """Largest global gradient norm of one head."""
-    q_max: Annotated[float, Range(1e-6, 1e9)] = 20.0
+    q_max: Annotated[float, Range(1e-6, 1e9), Symbol("Q_max")] = 20.0
     """Where the soft bound on |Q| begins."""
     q_penalty: Annotated[float, Range(0, 1e6)] = 0.0
     """Weight of the soft bound; PRIME's is 0.1, the baselines have none."""
@@ -56,6 +59,13 @@ class CriticsConfig:
     """Transitions in a minibatch."""
     sync_every: Annotated[int, Range(1, 10**9)] = 1_000
     """Environment steps between copies of the online critics to the targets."""
+    truncation: Annotated[str, Choice(TRUNCATIONS), Later()] = "bootstrap"
+    """What a target takes the time limit for: no end (`bootstrap`, the paper's text), or an `end`."""
+
+    acting: Annotated[str, Choice(("mean", "episode")), Later()] = "mean"
+    """Whose values the agent acts on: the heads' `mean`, or those of a head drawn for each `episode`."""
+    trunk: Annotated[str, Choice(("own", "shared")), Later()] = "own"
+    """Whether each head has its `own` trunk, or all have one, `shared`."""
 
     def __post_init__(self):
         check(self, "critics.")
@@ -65,9 +75,9 @@ class CriticsConfig:
 class ExploreConfig:
     """The ε-greedy schedule: linear, then flat."""
 
-    start: Annotated[float, Range(0, 1)] = 1.0
+    start: Annotated[float, Range(0, 1), Symbol("ε_start")] = 1.0
     """ε at step 0."""
-    end: Annotated[float, Range(0, 1)] = 0.05
+    end: Annotated[float, Range(0, 1), Symbol("ε_end")] = 0.05
     """ε from the end of the ramp on."""
     fraction: Annotated[float, Range(0, 1)] = 0.25
     """Share of all steps the ramp takes, warm-up included."""
@@ -97,7 +107,9 @@ class Config:
     replay: int = 100_000
     """Rows the ring holds."""
     recent: Annotated[int, Range(1, 10**8)] = 5_000
-    """Newest rows a window's refresh sees."""
+    """Rows of the snapshot a window's refresh sees."""
+    snapshot: Annotated[str, Choice(("newest", "random")), Later()] = "newest"
+    """Which rows those are: the `newest`, or whole episodes drawn at `random` from the ring."""
     net: NetConfig = field(default_factory=NetConfig)
     """Shape and precision of every network."""
     critics: CriticsConfig = field(default_factory=CriticsConfig)
@@ -123,6 +135,8 @@ class Config:
             raise InputError(f"warmup ({self.warmup}) must be shorter than replay ({self.replay})")
         if self.recent >= self.replay:
             raise InputError(f"recent ({self.recent}) must be shorter than replay ({self.replay})")
+        if self.snapshot == "random":
+            self._multiple("recent", self.recent, horizon, f"world.horizon ({horizon})")
         if hasattr(self.reward, "check_fits"):
             self.reward.check_fits(self)
 

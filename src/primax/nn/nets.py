@@ -85,13 +85,11 @@ class Trunk(eqx.Module):
 class Net(eqx.Module):
     """A trunk and a linear output layer."""
 
-    trunk: Trunk
+    trunk: Any
     head: Linear
 
-    def __call__(
-        self, patches: Float[Array, "batch rows cols nine_c"]
-    ) -> Float[Array, "batch outputs"]:
-        return self.head(self.trunk(patches))
+    def __call__(self, seen: Shaped[Array, "batch ..."]) -> Float[Array, "batch outputs"]:
+        return self.head(self.trunk(seen))
 
 
 def way(layer: Linear, x: Float[Array, "batch rows cols c"]) -> str:
@@ -163,11 +161,15 @@ def _direct_back(
 _direct.defvjp(lambda x, kernel: (_convolve(x, kernel), (x, kernel)), _direct_back)
 
 
-def patches3x3(x: Float[Array, "batch rows cols c"]) -> Float[Array, "batch rows cols nine_c"]:
-    """Each cell's 3x3 surroundings, zero beyond the edge."""
+def patches3x3(
+    x: Float[Array, "batch rows cols c"], stride: int = 1
+) -> Float[Array, "batch down across nine_c"]:
+    """The 3x3 surroundings of each cell, or of every other; zero beyond the edge."""
     rows, cols = x.shape[1:3]
     padded = jnp.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
-    shifts = [padded[:, i : i + rows, j : j + cols] for i in range(3) for j in range(3)]
+    shifts = [
+        padded[:, i : i + rows : stride, j : j + cols : stride] for i in range(3) for j in range(3)
+    ]
     return jnp.concatenate(shifts, axis=-1)
 
 
@@ -213,7 +215,7 @@ def layers(key: PRNGKeyArray, *shapes: tuple[int, int]) -> list[Linear]:
     return made
 
 
-def _shapes(planes: tuple[int, int, int], config: NetConfig) -> list[tuple[int, int]]:
+def _shapes(planes: tuple[int, ...], config: NetConfig) -> list[tuple[int, int]]:
     c, rows, cols = planes
     return [
         (9 * c, config.first_channels),
@@ -224,7 +226,7 @@ def _shapes(planes: tuple[int, int, int], config: NetConfig) -> list[tuple[int, 
 
 def with_trunk(
     key: PRNGKeyArray,
-    planes: tuple[int, int, int],
+    planes: tuple[int, ...],
     config: NetConfig,
     *shapes: tuple[int, int],
 ) -> tuple[Trunk, list[Linear]]:
@@ -233,7 +235,7 @@ def with_trunk(
     return Trunk(first, second, embed, config), rest
 
 
-def net(key: PRNGKeyArray, planes: tuple[int, int, int], config: NetConfig, outputs: int) -> Net:
+def net(key: PRNGKeyArray, planes: tuple[int, ...], config: NetConfig, outputs: int) -> Net:
     """A fresh trunk with an output layer."""
     trunk, (head,) = with_trunk(key, planes, config, (config.embedding, outputs))
     return Net(trunk, head)

@@ -6,6 +6,27 @@ from typing import Any
 
 from primax.errors import InputError
 
+STYLE = {
+    "svg.hashsalt": "primax",
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "legend.frameon": False,
+    "pdf.fonttype": 42,  # letters as letters: publishers refuse the default
+}
+"""What every figure has in common."""
+Draw = Callable[[Any], None]
+FORMATS: dict[str, dict[str, None]] = {
+    ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+    ".svg": {"Date": None, "Creator": None},
+    ".png": {"Software": None},
+}
+"""Endings a figure's name may have, and what is not written into the file: dates and versions."""
+DPI = 200
+
 
 def matplotlib() -> Any:
     """The library, or one line on how to get it."""
@@ -16,28 +37,28 @@ def matplotlib() -> Any:
     return matplotlib
 
 
-def make(path: Path, size: tuple[float, float], draw: Callable[[Any], None]) -> None:
-    """Draws a figure and writes it as SVG, to the same bytes each time."""
+def make(path: Path, size: tuple[float, float], draw: Draw) -> None:
+    """Draws a figure and writes it, as SVG unless its name says otherwise, to the same bytes each time."""
+    path = path if path.suffix in FORMATS else path.with_suffix(".svg")
+    _write(path, path.suffix, size, draw)
+
+
+def make_png(path: Path, size: tuple[float, float], draw: Draw) -> None:
+    """Draws a figure and writes it as PNG, whatever the file is called."""
+    _write(path, ".png", size, draw)
+
+
+def _write(path: Path, ending: str, size: tuple[float, float], draw: Draw) -> None:
     library = matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    style = {
-        "svg.hashsalt": "primax",
-        "font.family": "DejaVu Sans",
-        "font.size": 9,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.grid": True,
-        "grid.alpha": 0.25,
-        "legend.frameon": False,
-    }
-    with library.rc_context(style):
+    with library.rc_context(STYLE):
         figure = Figure(figsize=size, layout=ConstrainedLayoutEngine(w_pad=0.1))
         FigureCanvasAgg(figure)
         draw(figure)
         try:
-            figure.savefig(path.with_suffix(".svg"), metadata={"Date": None, "Creator": None})
+            figure.savefig(path, format=ending[1:], metadata=FORMATS[ending], dpi=DPI)
         except OSError as error:
             raise InputError(f"cannot write {path}: {error.strerror}") from error

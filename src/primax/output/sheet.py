@@ -1,8 +1,9 @@
-"""A table of texts, as Markdown and as CSV; and how numbers are written in it."""
+"""A table of texts, as Markdown, CSV and LaTeX; and how numbers are written in it."""
 
 import csv
 import io
 import math
+import re
 from dataclasses import dataclass
 
 ABSENT = "—"
@@ -46,6 +47,46 @@ class Sheet:
         writer.writerows([self.columns, *self.rows])
         return text.getvalue()
 
+    def latex(self) -> str:
+        """The same cells for a paper, with booktabs; the first column is text, the others numbers."""
+        rows = [self.columns, *self.rows]
+        first, *others = [" & ".join(map(latex_text, row)) + r" \\" for row in rows]
+        columns = "l" + "r" * (len(self.columns) - 1)
+        notes = [f"% {note}" for note in self.notes]
+        return "\n".join(
+            [
+                rf"\begin{{tabular}}{{{columns}}}",
+                r"\toprule",
+                first,
+                r"\midrule",
+                *others,
+                r"\bottomrule",
+                r"\end{tabular}",
+                *notes,
+                "",
+            ]
+        )
+
+
+LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"$<$",
+    ">": r"$>$",
+    "|": r"$|$",
+    "∞": r"$\infty$",
+    "—": "---",
+    "±": r"$\pm$",
+} | {mark: f"\\{mark}" for mark in "&%$#_{}"}
+"""What LaTeX would read as something else, or cannot print."""
+
+
+def latex_text(text: str) -> str:
+    """Text that LaTeX prints as it is; a negative number has a minus sign, not a hyphen."""
+    escaped = "".join(LATEX.get(letter, letter) for letter in text)
+    return re.sub(r"(?<![\w.])-(?=\.?\d|\$|\s)", "$-$", escaped)
+
 
 def _line(cells: tuple[str, ...] | list[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
@@ -81,3 +122,11 @@ def plain_p(value: float) -> str:
 def p_value(value: float) -> str:
     """The same, bold below 0.05."""
     return f"**{plain_p(value)}**" if value < 0.05 else plain_p(value)
+
+
+def clock(seconds: float) -> str:
+    """Seconds, minutes or hours, whichever reads best."""
+    minutes = round(seconds / 60)
+    if minutes < 1:
+        return f"{seconds:.0f} s"
+    return f"{minutes} min" if minutes < 120 else f"{minutes / 60:.1f} h"

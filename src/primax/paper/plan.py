@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from primax.paper.predict import clock
+from primax.output.sheet import clock
 from primax.paper.reproduce import HALFWAY, Home, Task, in_all
 from primax.runs.read import BROKEN
 

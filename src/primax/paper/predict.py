@@ -57,11 +57,3 @@ def _work(config: Config) -> float:
     convolutions = 9 * cells * net.first_channels * (4 + net.second_channels)
     embedding = cells * net.second_channels * net.embedding
     return 5.0 * config.critics.batch * (convolutions + embedding)
-
-
-def clock(seconds: float) -> str:
-    """Seconds, minutes or hours, whichever reads best."""
-    minutes = round(seconds / 60)
-    if minutes < 1:
-        return f"{seconds:.0f} s"
-    return f"{minutes} min" if minutes < 120 else f"{minutes / 60:.1f} h"

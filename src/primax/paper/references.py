@@ -65,6 +65,11 @@ def all_of(runs: Runs) -> dict[str, dict[str, dict[str, float]]]:
     }
 
 
+def world_of(runs: Runs, world: str) -> World:
+    """The world as these runs had it."""
+    return _world(world, _options(runs, world))
+
+
 def density(runs: Runs) -> Density:
     """Of the runs' Butterflies."""
     return _density(_options(runs, "butterflies"))

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from primax import files
 from primax.agent.learner import make_learner
 from primax.errors import InputError, StoppedError
 from primax.paper.evidence import Runs
@@ -69,7 +70,7 @@ def open_home(path: Path, scale: str, runs_in: Path | None = None) -> Home:
         raise InputError(f"--scale takes {', '.join(SCALES)}, got {scale!r}")
     note = path / "scale"
     try:
-        before = note.read_text(encoding="utf-8").strip() if note.exists() else scale
+        before = files.read(note).decode("utf-8").strip() if note.exists() else scale
     except (OSError, ValueError) as error:
         raise InputError(f"{note} cannot be read: choose another --out") from error
     if before != scale:

@@ -14,6 +14,8 @@ from primax.report.parts.facts import Origin, origin
 from primax.report.parts.frozen import frozen
 from primax.report.parts.promises import Audit, audited
 from primax.report.reading import Gap, Grid, attempt, gaps_of, grid
+from primax.runs.config_json import PLUGIN
+from primax.runs.naming import folders
 from primax.runs.read import Run, open_run
 from primax.runs.tables import Table
 
@@ -77,7 +79,7 @@ class Entries:
 
 def gather(paths: tuple[Path, ...]) -> Entries:
     """Reads every folder."""
-    names = naming.names(paths)
+    names = folders(paths)
     opened = [
         attempt(name, lambda path=path: open_run(path))
         for path, name in zip(paths, names, strict=True)
@@ -188,7 +190,7 @@ def _then(found: T | Gap, part: str, use: Callable[[T], U]) -> U | Gap:
 def _played(run: Run, place: Place, maps: heat.Arrays | Gap) -> dict[str, Any]:
     lines = run.replays()
     if place.world is None:
-        raise InputError(f"this version has no world {run.world!r} with these options")
+        raise InputError(f"this version has no world {run.world!r} with these options; {PLUGIN}")
     kept = attempt("frozen reward", lambda: frozen(run))
     known = replays.Known(
         run.seeds,

@@ -3,6 +3,7 @@
 from dataclasses import asdict, replace
 from typing import Any
 
+import jax
 import numpy as np
 
 from primax.paper.experiments import VARIANTS
@@ -72,7 +73,10 @@ def _average(entry: Entry) -> float:
 def index(entries: Entries, groups: list[dict[str, Any]]) -> dict[str, Any]:
     """What the script needs before anything is drawn."""
     return {
-        "runs": [_run(entry) for entry in entries.runs],
+        "runs": [
+            _run(entry) | {"alike": alike(entries.places[entry.place].world, entry.run.seeds)}
+            for entry in entries.runs
+        ],
         "places": [
             {
                 "title": group["place"].title,
@@ -116,6 +120,17 @@ def _run(entry: Entry) -> dict[str, Any]:
 
 def _walls(world: World | None) -> list[int]:
     return [] if world is None else np.flatnonzero(np.asarray(world.walls)).tolist()
+
+
+def alike(world: World | None, seeds: tuple[int, ...]) -> list[dict[str, Any]]:
+    """Where worlds differ by seed: which places in `seeds` have the same one, and its walls."""
+    groups: dict[Any, dict[str, Any]] = {}
+    for i, seed in enumerate(seeds):
+        mine = world if world is None else world.for_seed(seed)
+        leaves, kind = jax.tree.flatten(mine)
+        key = kind, tuple(np.asarray(leaf).tobytes() for leaf in leaves)
+        groups.setdefault(key, {"seeds": [], "walls": _walls(mine)})["seeds"].append(i)
+    return list(groups.values()) if len(groups) > 1 else []
 
 
 def chunks(entries: Entries) -> list[tuple[str, dict[str, Any]]]:

@@ -2,12 +2,13 @@
 
 import base64
 import hashlib
+import re
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 import primax
 from primax.errors import InputError
@@ -18,12 +19,24 @@ from primax.report.entries import Entries, gather
 from primax.report.index import chunks, grouped, index, ordered
 from primax.report.packing import embedded
 from primax.report.parts import curves, facts, scorecards
+from primax.report.parts.promises import promises
 from primax.report.reading import Gap
 from primax.runs import measures
 from primax.verify.row import FAILS as BROKEN
 from primax.verify.row import HOLDS, PREMISE
 
-SCRIPTS = ("base", "theme", "curves", "seeds", "maps", "replays", "tables", "start")
+SCRIPTS = (
+    "base",
+    "save",
+    "theme",
+    "curves",
+    "lines",
+    "seeds",
+    "maps",
+    "replays",
+    "tables",
+    "start",
+)
 """In the order they stand on the page."""
 CLASSES = {
     **dict.fromkeys((rule.REPRODUCED, claims.HOLDS, HOLDS), "good"),
@@ -74,10 +87,15 @@ def render(entries: Entries, reproductions: list[scorecards.Reproduction]) -> st
         keep_trailing_newline=True,
         loader=jinja2.FunctionLoader(_static),
     )
-    environment.filters |= {"num": shown, "verdict_class": lambda v: CLASSES.get(v, "none")}
+    environment.filters |= {
+        "num": shown,
+        "verdict_class": lambda v: CLASSES.get(v, "none"),
+        "unbroken": unbroken,
+    }
     script = "\n".join(_static(f"{name}.js") for name in SCRIPTS)
     entries = ordered(entries)
     groups, runs = grouped(entries), list(entries.runs)
+    audits = [entry.audit for entry in runs if not isinstance(entry.audit, Gap)]
     return environment.get_template("page.html").render(
         version=primax.__version__,
         title=_title(entries, reproductions),
@@ -96,6 +114,9 @@ def render(entries: Entries, reproductions: list[scorecards.Reproduction]) -> st
         measures=measures.SCORES,
         index=embedded(index(entries, groups)),
         chunks=[(name, embedded(content)) for name, content in chunks(entries)],
+        verdicts=(BROKEN, PREMISE, HOLDS),
+        promises=promises(audits),
+        has_failure=any(audit.has_failure for audit in audits),
         gaps=_gaps(entries),
         is_gap=lambda thing: isinstance(thing, Gap),
         points=curves.POINTS,
@@ -122,6 +143,12 @@ def _gaps(entries: Entries) -> dict[str, list[tuple[str, str]]]:
         for gap in entry.gaps:
             found.setdefault(gap.part, []).append((entry.name, gap.why))
     return found
+
+
+def unbroken(text: str) -> Markup:
+    """Text in which `Ext-DQN` and `10 × 10` are not broken over lines; numbers and long names may be."""
+    found = r"\b[A-Za-z]\w{0,11}-\w{1,11}\b|\d+ × \d+"
+    return Markup(re.sub(found, r'<span class="unbroken">\g<0></span>', str(escape(text))))
 
 
 def shown(value: float | None, decimals: int | None = None) -> str:

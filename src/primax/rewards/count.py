@@ -5,9 +5,10 @@ from typing import Annotated
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from primax.config.fields import Choice, Range, check
+from primax.config.symbols import Symbol
 from primax.errors import check_range
 from primax.rewards.base import Reward, Spec
 from primax.rewards.transition import Batch, Step
@@ -20,8 +21,8 @@ MOST_KEYS = 20_000_000
 class CountConfig:
     """Options of the count bonus."""
 
-    reward_scale: Annotated[float, Range(0, 1e9)] = 1.0
-    """β, the reward of what was met once."""
+    reward_scale: Annotated[float, Range(0, 1e9), Symbol("β")] = 1.0
+    """The reward of what was met once."""
     of: Annotated[str, Choice(("state_action", "state"))] = "state_action"
     """What is counted: `state_action`, or `state` alone."""
 
@@ -31,6 +32,8 @@ class CountConfig:
 
 class Count(Reward[Int[Array, " keys"]]):
     """β/√N, read off the table as it is when a row is sampled."""
+
+    only_counts = True
 
     spec: Spec
     config: CountConfig = eqx.field(static=True)
@@ -54,6 +57,14 @@ class Count(Reward[Int[Array, " keys"]]):
         self, state: Int[Array, " keys"], step: Step, key: PRNGKeyArray
     ) -> tuple[Int[Array, " keys"], tuple]:
         return state.at[self._place(step.key)].add(1), ()
+
+    def count(
+        self, state: Int[Array, " keys"], key: Int[Array, " n"], is_lived: Bool[Array, " n"]
+    ) -> Int[Array, " keys"]:
+        return state.at[self._place(key)].add(is_lived.astype(jnp.int32))
+
+    def forget(self, state: Int[Array, " keys"]) -> Int[Array, " keys"]:
+        return jnp.zeros_like(state)
 
     def score(self, state: Int[Array, " keys"], batch: Batch) -> Float[Array, " batch"]:
         """A row that can be sampled has been counted: N is at least one."""

@@ -7,12 +7,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.scipy.special import digamma
-from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt8
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from primax.config.fields import Range, check
 from primax.errors import InputError, check_range
 from primax.rewards.base import Metrics, Reward, Spec
-from primax.rewards.transition import Batch, Recent, Step
+from primax.rewards.transition import Batch, Obs, Recent, Step
 
 MOST_ENTRIES = 50_000_000
 """Of the table of transitions, four bytes each."""
@@ -38,6 +38,8 @@ class DirichletConfig:
             if length > config.recent:
                 wrong = f"{name} ({length}) must not be longer than recent ({config.recent})"
                 raise InputError(f"{wrong}: transitions are counted from the newest rows")
+        if config.snapshot != "newest":
+            raise InputError("snapshot=random would leave steps uncounted: dirichlet takes newest")
 
 
 class DirichletState(eqx.Module):
@@ -69,8 +71,12 @@ class Dirichlet(Reward[DirichletState]):
         count = jnp.zeros((self.spec.num_keys, self.num_states), jnp.int32)
         return DirichletState(count, jnp.zeros(self.spec.num_keys), jnp.zeros((), jnp.int32))
 
+    @property
+    def reads_memo(self) -> bool:
+        return False  # only a boundary asks which rows are new
+
     def begin(
-        self, state: DirichletState, obs: UInt8[Array, "c rows cols"], key: PRNGKeyArray
+        self, state: DirichletState, obs: Obs, key: PRNGKeyArray
     ) -> tuple[DirichletState, Int[Array, ""]]:
         return state, state.window
 

@@ -2,28 +2,29 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree, UInt8
+from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from primax.config.fields import Choice, Range, check
+from primax.config.symbols import Symbol
 from primax.nn import nets
 from primax.nn.optim import adam_start, adam_step
 from primax.rewards.base import Metrics, Reward, Spec
 from primax.rewards.parts import forward, normaliser
 from primax.rewards.parts.normaliser import KINDS as NORMALISERS
-from primax.rewards.transition import Batch, Step
+from primax.rewards.transition import Batch, Obs, Step
 
 
 @dataclass(frozen=True)
 class DisagreementConfig:
     """Options of Disagreement."""
 
-    models: Annotated[int, Range(2, 100)] = 5
-    """K, forward models."""
+    models: Annotated[int, Range(2, 100), Symbol("K")] = 5
+    """Forward models."""
     features: Annotated[int, Range(1, 4_096)] = 64
     """Width of the frozen random features they predict."""
     hidden: Annotated[int, Range(1, 65_536)] = 256
@@ -37,7 +38,7 @@ class DisagreementConfig:
     normaliser: Annotated[str, Choice(NORMALISERS)] = "rewards"
     """The variance is divided by the running standard deviation of the `rewards`, of the `returns` or of \
 recent rewards (`moving`); `standard` also subtracts the mean; `none` does not divide."""
-    learning_rate: Annotated[float, Range(0, 1)] = 3e-4
+    learning_rate: Annotated[float, Range(0, 1), Symbol("lr")] = 3e-4
     """Adam's step size."""
     grad_clip: Annotated[float, Range(1e-6, 1e9)] = 10.0
     """Largest global gradient norm of one model."""
@@ -49,7 +50,7 @@ recent rewards (`moving`); `standard` also subtracts the mean; `none` does not d
 class DisagreementState(eqx.Module):
     """A random encoder, which never changes, and the models; theirs lead with the models' axis."""
 
-    encoder: nets.Trunk
+    encoder: Any
     models: forward.Forward
     optimiser: PyTree
     moments: normaliser.Running
@@ -59,6 +60,8 @@ class DisagreementState(eqx.Module):
 
 class Disagreement(Reward[DisagreementState]):
     """Variance over the models, which noise that all have learnt does not raise."""
+
+    uses_keys = False
 
     spec: Spec
     config: DisagreementConfig = eqx.field(static=True)
@@ -77,6 +80,16 @@ class Disagreement(Reward[DisagreementState]):
             scale=normaliser.fresh(),
         )
 
+    @property
+    def observes(self) -> bool:
+        return self.config.normaliser == "returns"
+
+    def stream(self, state: DisagreementState) -> Float[Array, ""]:
+        return state.scale.filtered
+
+    def with_stream(self, state: DisagreementState, stream: Float[Array, ""]) -> DisagreementState:
+        return replace(state, scale=replace(state.scale, filtered=stream))
+
     def observe(
         self, state: DisagreementState, step: Step, key: PRNGKeyArray
     ) -> tuple[DisagreementState, tuple]:
@@ -90,11 +103,11 @@ class Disagreement(Reward[DisagreementState]):
     def variance(
         self,
         state: DisagreementState,
-        obs: UInt8[Array, "n c rows cols"],
+        obs: Obs,
         action: Int[Array, " n"],
     ) -> Float[Array, " n"]:
         """What the models disagree by at each (s, a)."""
-        codes = nets.map_chunks(lambda obs: state.encoder(nets.patches(obs)), obs)
+        codes = nets.map_chunks(lambda obs: state.encoder(self.spec.see(obs)), obs)
         features = self._features(state, codes)
         says = jax.vmap(lambda model: model(features, action))(state.models)
         return spread(says, self.config.prediction_clip)
@@ -110,7 +123,7 @@ class Disagreement(Reward[DisagreementState]):
     def worth(
         self,
         state: DisagreementState,
-        obs: UInt8[Array, "n c rows cols"],
+        obs: Obs,
         action: Int[Array, " n"],
     ) -> Float[Array, " n"]:
         """The variance at the scale of the past."""
@@ -125,7 +138,7 @@ class Disagreement(Reward[DisagreementState]):
     ) -> tuple[DisagreementState, Metrics]:
         """One step of every model on the minibatch, less the rows it happens to miss."""
         config, num = self.config, batch.action.shape[0]
-        codes = state.encoder(nets.patches(jnp.concatenate([batch.obs, batch.next_obs])))
+        codes = state.encoder(self.spec.see(jnp.concatenate([batch.obs, batch.next_obs])))
         before, after = jnp.split(self._features(state, codes), 2)
         kept = jax.random.bernoulli(key, config.keep, (config.models, num)).astype(jnp.float32)
 

@@ -6,14 +6,14 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray, PyTree, UInt8
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from primax.errors import InputError
 from primax.nn import nets
 from primax.rewards.base import Metrics, Reward, Spec
 from primax.rewards.disagreement import Disagreement, DisagreementConfig
 from primax.rewards.rnd import Rnd, RndConfig
-from primax.rewards.transition import Batch, Recent, Step
+from primax.rewards.transition import Batch, Obs, Recent, Step
 
 
 class FrozenState(eqx.Module):
@@ -26,6 +26,8 @@ class FrozenState(eqx.Module):
 class Frozen(Reward[FrozenState]):
     """Networks and normaliser freeze together, so that within a window a row's reward is fixed."""
 
+    uses_keys = False
+
     spec: Spec
     inner: Reward
 
@@ -34,9 +36,21 @@ class Frozen(Reward[FrozenState]):
         # A copy: a buffer that is in the state twice could not be given to the next window.
         return FrozenState(live, jax.tree.map(jnp.copy, live))
 
-    def begin(
-        self, state: FrozenState, obs: UInt8[Array, "c rows cols"], key: PRNGKeyArray
-    ) -> tuple[FrozenState, PyTree]:
+    @property
+    def reads_memo(self) -> bool:
+        return self.inner.reads_memo
+
+    @property
+    def observes(self) -> bool:
+        return self.inner.observes
+
+    def stream(self, state: FrozenState) -> PyTree:
+        return self.inner.stream(state.live)
+
+    def with_stream(self, state: FrozenState, stream: PyTree) -> FrozenState:
+        return replace(state, live=self.inner.with_stream(state.live, stream))
+
+    def begin(self, state: FrozenState, obs: Obs, key: PRNGKeyArray) -> tuple[FrozenState, PyTree]:
         live, memo = self.inner.begin(state.live, obs, key)
         return replace(state, live=live), memo
 
@@ -46,12 +60,12 @@ class Frozen(Reward[FrozenState]):
         live, memo = self.inner.observe(state.live, step, key)
         return replace(state, live=live), memo
 
-    def view(self, obs: UInt8[Array, "*n c rows cols"], memo: PyTree) -> Any:
+    def view(self, obs: Obs, memo: PyTree) -> Any:
         return self.inner.view(obs, memo)
 
     @property
-    def view_planes(self) -> tuple[int, int, int]:
-        return self.inner.view_planes
+    def view_shape(self) -> tuple[int, ...]:
+        return self.inner.view_shape
 
     def refresh(
         self, state: FrozenState, recent: Recent, key: PRNGKeyArray

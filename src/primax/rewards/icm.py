@@ -1,14 +1,15 @@
 """ICM: how far a forward model is off, in features from which the action can be told."""
 
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree, Shaped
 
 from primax.config.fields import Choice, Range, check
+from primax.config.symbols import Symbol
 from primax.nn import nets
 from primax.nn.optim import adam_start, adam_step
 from primax.rewards.base import Metrics, Reward, Spec
@@ -16,7 +17,7 @@ from primax.rewards.parts import forward, normaliser
 from primax.rewards.parts.normaliser import KINDS as NORMALISERS
 from primax.rewards.transition import Batch, Step
 
-Patches = Float[Array, "n rows cols nine_c"]
+Seen = Shaped[Array, "n ..."]
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class IcmConfig:
 recent rewards (`moving`); `standard` also subtracts the mean; `none` does not divide."""
     reward_clip: Annotated[float, Range(1e-6, 1e9)] = 5.0
     """Largest reward."""
-    learning_rate: Annotated[float, Range(0, 1)] = 1e-4
+    learning_rate: Annotated[float, Range(0, 1), Symbol("lr")] = 1e-4
     """Adam's step size."""
     grad_clip: Annotated[float, Range(1e-6, 1e9)] = 40.0
     """Largest global gradient norm."""
@@ -50,7 +51,7 @@ recent rewards (`moving`); `standard` also subtracts the mean; `none` does not d
 class Model(eqx.Module):
     """φ, which says what can be told apart, and the two models on top of it."""
 
-    encoder: nets.Trunk
+    encoder: Any
     forward: forward.Forward
     hidden: nets.Linear
     out: nets.Linear
@@ -67,6 +68,8 @@ class IcmState(eqx.Module):
 class Icm(Reward[IcmState]):
     """The forward model's error on each transition, with φ as it is when a row is sampled."""
 
+    uses_keys = False
+
     spec: Spec
     config: IcmConfig = eqx.field(static=True)
 
@@ -78,20 +81,29 @@ class Icm(Reward[IcmState]):
         model = Model(encoder, forward.Forward(*layers[:2]), *layers[2:])
         return IcmState(model, adam_start(model), normaliser.fresh())
 
+    @property
+    def observes(self) -> bool:
+        return self.config.normaliser == "returns"
+
+    def stream(self, state: IcmState) -> Float[Array, ""]:
+        return state.scale.filtered
+
+    def with_stream(self, state: IcmState, stream: Float[Array, ""]) -> IcmState:
+        return replace(state, scale=replace(state.scale, filtered=stream))
+
     def observe(self, state: IcmState, step: Step, key: PRNGKeyArray) -> tuple[IcmState, tuple]:
         kind = self.config.normaliser
         if kind == "returns":
             one = jax.tree.map(lambda x: x[None], (step.obs, step.action, step.next_obs))
             before, action, after = one
-            found = self._errors(state.model, nets.patches(before), action, nets.patches(after))[0][
-                0
-            ]
+            see = self.spec.see
+            found = self._errors(state.model, see(before), action, see(after))[0][0]
             scale = normaliser.stream(state.scale, found, kind, self.spec.gamma)
             state = replace(state, scale=scale)
         return state, ()
 
     def _errors(
-        self, model: Model, before: Patches, action: Array, after: Patches
+        self, model: Model, before: Seen, action: Array, after: Seen
     ) -> tuple[Float[Array, " n"], Float[Array, " n"], Float[Array, "n actions"]]:
         """Of each transition half the squared error in φ, the cross-entropy, and the logits."""
         phi, phi_next = jnp.split(model.encoder(jnp.concatenate([before, after])), 2)
@@ -103,7 +115,7 @@ class Icm(Reward[IcmState]):
         return 0.5 * jnp.sum(off**2, axis=-1), -chosen, logits
 
     def score(self, state: IcmState, batch: Batch) -> Float[Array, " batch"]:
-        before, after = nets.patches(batch.obs), nets.patches(batch.next_obs)
+        before, after = self.spec.see(batch.obs), self.spec.see(batch.next_obs)
         error, _, _ = self._errors(state.model, before, batch.action, after)
         ratio = normaliser.normalise(state.scale, error, self.config.normaliser)
         return jnp.clip(ratio, -self.config.reward_clip, self.config.reward_clip)
@@ -111,7 +123,7 @@ class Icm(Reward[IcmState]):
     def learn(self, state: IcmState, batch: Batch, key: PRNGKeyArray) -> tuple[IcmState, Metrics]:
         """One step of φ and both models on the minibatch that was scored."""
         config, share = self.config, self.config.forward_share
-        before, after = nets.patches(batch.obs), nets.patches(batch.next_obs)
+        before, after = self.spec.see(batch.obs), self.spec.see(batch.next_obs)
 
         def loss(model: Model):
             error, surprise, logits = self._errors(model, before, batch.action, after)

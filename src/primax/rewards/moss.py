@@ -1,19 +1,20 @@
 """MOSS: in one part of an episode entropy is sought, in the next it is shunned, by the clock."""
 
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree, UInt8
+from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from primax.config.fields import Range, check
+from primax.config.symbols import Symbol
 from primax.nn import nets
 from primax.nn.optim import adam_start, adam_step
 from primax.rewards.base import Metrics, Reward, Spec
 from primax.rewards.parts import forward, normaliser
-from primax.rewards.transition import Batch, Step
+from primax.rewards.transition import Batch, Obs, Step
 
 NEAREST_CLIP = 5e-4
 """Normalised distances below this count as none."""
@@ -38,7 +39,7 @@ class MossConfig:
     """Nearest states of the minibatch that the entropy is read off."""
     temperature: Annotated[float, Range(1e-3, 1e3)] = 0.5
     """Of the contrastive loss."""
-    learning_rate: Annotated[float, Range(0, 1)] = 1e-4
+    learning_rate: Annotated[float, Range(0, 1), Symbol("lr")] = 1e-4
     """Adam's step size."""
     grad_clip: Annotated[float, Range(1e-6, 1e9)] = 10.0
     """Largest global gradient norm."""
@@ -50,7 +51,7 @@ class MossConfig:
 class Model(eqx.Module):
     """The encoder, and what is to match: a transition's code and a skill's."""
 
-    encoder: nets.Trunk
+    encoder: Any
     of_transition: tuple[nets.Linear, nets.Linear]
     of_skill: tuple[nets.Linear, nets.Linear]
 
@@ -77,6 +78,9 @@ class MossState(eqx.Module):
 class Moss(Reward[MossState]):
     """Particle entropy in the features of a skill encoder, of the sign the clock gives it."""
 
+    uses_keys = False
+    needs_horizon = True
+
     spec: Spec
     config: MossConfig = eqx.field(static=True)
 
@@ -94,9 +98,15 @@ class Moss(Reward[MossState]):
             distances=normaliser.start(),
         )
 
-    def begin(
-        self, state: MossState, obs: UInt8[Array, "c rows cols"], key: PRNGKeyArray
-    ) -> tuple[MossState, Memo]:
+    def stream(self, state: MossState) -> tuple[Int[Array, ""], Float[Array, " dim"]]:
+        return state.time, state.drawn
+
+    def with_stream(
+        self, state: MossState, stream: tuple[Int[Array, ""], Float[Array, " dim"]]
+    ) -> MossState:
+        return replace(state, time=stream[0], drawn=stream[1])
+
+    def begin(self, state: MossState, obs: Obs, key: PRNGKeyArray) -> tuple[MossState, Memo]:
         drawn = jax.random.uniform(key, (self.config.skill_dim,))
         state = replace(state, time=jnp.zeros((), jnp.int32), drawn=drawn)
         return state, self._memo(state)
@@ -115,17 +125,12 @@ class Moss(Reward[MossState]):
         sign = 1.0 - 2.0 * (part % 2).astype(jnp.float32)
         return Memo(sign * state.drawn, sign)
 
-    def view(
-        self, obs: UInt8[Array, "*n c rows cols"], memo: Memo
-    ) -> Float[Array, "*n views rows cols"]:
-        skill = memo.skill[..., None, None]
-        planes = jnp.broadcast_to(skill, (*skill.shape[:-2], *obs.shape[-2:]))
-        return jnp.concatenate([obs.astype(jnp.float32), planes], axis=-3)
+    def view(self, obs: Obs, memo: Memo) -> Float[Array, "..."]:
+        return self.spec.beside(obs, memo.skill)
 
     @property
-    def view_planes(self) -> tuple[int, int, int]:
-        channels, rows, cols = self.spec.planes
-        return channels + self.config.skill_dim, rows, cols
+    def view_shape(self) -> tuple[int, ...]:
+        return self.spec.shape_beside(self.config.skill_dim)
 
     def _near(
         self, before: Float[Array, "n f"], after: Float[Array, "n f"], batch: Batch
@@ -134,8 +139,16 @@ class Moss(Reward[MossState]):
         num = min(self.config.neighbours, batch.action.shape[0])
         return nearest(before, after, batch.weight, num)
 
+    def _encode(
+        self, encoder: Any, batch: Batch
+    ) -> tuple[Float[Array, "n f"], Float[Array, "n f"]]:
+        """Codes of the states before and after."""
+        seen = self.spec.see(jnp.concatenate([batch.obs, batch.next_obs]))
+        before, after = jnp.split(encoder(seen), 2)
+        return before, after
+
     def score(self, state: MossState, batch: Batch) -> Float[Array, " batch"]:
-        before, after = encode(state.model.encoder, batch)
+        before, after = self._encode(state.model.encoder, batch)
         return batch.memo.sign * entropy(*self._near(before, after, batch), state.distances)
 
     def learn(self, state: MossState, batch: Batch, key: PRNGKeyArray) -> tuple[MossState, Metrics]:
@@ -143,7 +156,7 @@ class Moss(Reward[MossState]):
         config = self.config
 
         def loss(model: Model):
-            before, after = encode(model.encoder, batch)
+            before, after = self._encode(model.encoder, batch)
             says = _two_layers(model.of_transition, jnp.concatenate([before, after], axis=1))
             asks = _two_layers(model.of_skill, batch.memo.skill)
             return contrast(asks, says, batch.weight, config.temperature), (before, after)
@@ -161,14 +174,6 @@ class Moss(Reward[MossState]):
         )
         metrics = {"skill_loss": value, "distance": distances.mean}
         return replace(state, model=model, optimiser=optimiser, distances=distances), metrics
-
-
-def encode(encoder: nets.Trunk, batch: Batch) -> tuple[Float[Array, "n f"], Float[Array, "n f"]]:
-    """Codes of the states before and after."""
-    before, after = jnp.split(
-        encoder(nets.patches(jnp.concatenate([batch.obs, batch.next_obs]))), 2
-    )
-    return before, after
 
 
 def nearest(

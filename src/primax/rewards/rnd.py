@@ -2,22 +2,23 @@
 
 import itertools
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray, PyTree, Shaped, UInt8
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree, Shaped
 
 from primax.config.fields import Choice, Range, check
+from primax.config.symbols import Symbol
 from primax.nn import nets
 from primax.nn.optim import adam_start, adam_step
 from primax.rewards.base import Metrics, Reward, Spec
 from primax.rewards.parts import normaliser
 from primax.rewards.parts.normaliser import KINDS as NORMALISERS
-from primax.rewards.transition import Batch, Step
+from primax.rewards.transition import Batch, Obs, Step
 
-Planes = Shaped[Array, "n c rows cols"]
+Observations = Shaped[Array, "n ..."]
 SMALLEST_PIXEL = 1e-2
 """The least deviation a pixel is whitened by: many never change."""
 
@@ -41,7 +42,7 @@ class RndConfig:
 recent rewards (`moving`); `standard` also subtracts the mean; `none` does not divide."""
     reward_clip: Annotated[float, Range(1e-6, 1e9)] = 5.0
     """Largest reward."""
-    learning_rate: Annotated[float, Range(0, 1)] = 3e-4
+    learning_rate: Annotated[float, Range(0, 1), Symbol("lr")] = 3e-4
     """Adam's step size for the predictor."""
     grad_clip: Annotated[float, Range(1e-6, 1e9)] = 10.0
     """Largest global gradient norm of the predictor."""
@@ -53,11 +54,11 @@ recent rewards (`moving`); `standard` also subtracts the mean; `none` does not d
 class Predictor(eqx.Module):
     """The trunk and layers more: it must be able to say whatever the random network says."""
 
-    trunk: nets.Trunk
+    trunk: Any
     layers: tuple[nets.Linear, ...]
 
-    def __call__(self, patches: Float[Array, "n rows cols nine_c"]) -> Float[Array, "n features"]:
-        x = self.trunk(patches)
+    def __call__(self, seen: Shaped[Array, "n ..."]) -> Float[Array, "n features"]:
+        x = self.trunk(seen)
         for layer in self.layers:
             x = layer(jax.nn.relu(x))
         return x
@@ -66,7 +67,7 @@ class Predictor(eqx.Module):
 class RndState(eqx.Module):
     """The random network, which never changes, and all that does."""
 
-    target: nets.Trunk
+    target: Any
     predictor: Predictor
     optimiser: PyTree
     pixels: normaliser.Running
@@ -76,6 +77,8 @@ class RndState(eqx.Module):
 class Rnd(Reward[RndState]):
     """Random network distillation, scored with the predictor as it is when a row is sampled."""
 
+    uses_keys = False
+
     spec: Spec
     config: RndConfig = eqx.field(static=True)
 
@@ -83,17 +86,17 @@ class Rnd(Reward[RndState]):
         k_target, k_predictor = jax.random.split(key)
         spec, width, num = self.spec, self.spec.net.embedding, self.config.predictor_layers
         random = replace(spec.net, embedding=self.config.features, activation="linear")
-        target, _ = nets.with_trunk(k_target, spec.planes, random)
+        target, _ = spec.trunk(k_target, random)
         widths = [*[width] * num, self.config.features]
-        trunk, layers = nets.with_trunk(
-            k_predictor, spec.planes, spec.net if num else random, *itertools.pairwise(widths)
+        trunk, layers = spec.trunk(
+            k_predictor, spec.net if num else random, *itertools.pairwise(widths)
         )
         predictor = Predictor(trunk, tuple(layers))
         return RndState(
             target=target,
             predictor=predictor,
             optimiser=adam_start(predictor),
-            pixels=normaliser.start(spec.planes),
+            pixels=normaliser.start(spec.shape),
             scale=normaliser.fresh(),
         )
 
@@ -101,9 +104,21 @@ class Rnd(Reward[RndState]):
     def _is_stored(self) -> bool:
         return self.config.read == "lived"
 
-    def begin(
-        self, state: RndState, obs: UInt8[Array, "c rows cols"], key: PRNGKeyArray
-    ) -> tuple[RndState, PyTree]:
+    @property
+    def reads_memo(self) -> bool:
+        return self._is_stored
+
+    @property
+    def observes(self) -> bool:
+        return self.config.whiten or self.config.normaliser == "returns" or self._is_stored
+
+    def stream(self, state: RndState) -> Float[Array, ""]:
+        return state.scale.filtered
+
+    def with_stream(self, state: RndState, stream: Float[Array, ""]) -> RndState:
+        return replace(state, scale=replace(state.scale, filtered=stream))
+
+    def begin(self, state: RndState, obs: Obs, key: PRNGKeyArray) -> tuple[RndState, PyTree]:
         """Nothing led to an episode's first observation."""
         return state, jnp.zeros(()) if self._is_stored else ()
 
@@ -124,16 +139,16 @@ class Rnd(Reward[RndState]):
             scale = normaliser.minibatch(scale, error, jnp.ones(1), config.normaliser)
         return replace(state, scale=scale), worth if self._is_stored else ()
 
-    def _asked(self, step: Step | Batch) -> UInt8[Array, "*n c rows cols"]:
+    def _asked(self, step: Step | Batch) -> Obs:
         """The observation whose error is the reward."""
         return step.next_obs if self.config.input == "next" else step.obs
 
-    def error(self, state: RndState, obs: Planes) -> Float[Array, " n"]:
+    def error(self, state: RndState, obs: Observations) -> Float[Array, " n"]:
         """The mean squared difference of the two networks on each observation."""
         seen = self._see(state, obs)
         return mean_square(state.predictor(seen) - state.target(seen))
 
-    def worth(self, state: RndState, obs: Planes) -> Float[Array, " n"]:
+    def worth(self, state: RndState, obs: Observations) -> Float[Array, " n"]:
         """The error at the scale of the past, clipped: the reward of arriving there."""
         return self._scaled(state.scale, self.error(state, obs))
 
@@ -167,11 +182,11 @@ class Rnd(Reward[RndState]):
         metrics = {"rnd_error": value, "reward_std": normaliser.deviation(scale.moments)}
         return replace(state, predictor=predictor, optimiser=optimiser, scale=scale), metrics
 
-    def _see(self, state: RndState, obs: Planes) -> Float[Array, "n rows cols nine_c"]:
+    def _see(self, state: RndState, obs: Observations) -> Shaped[Array, "n ..."]:
         """What both networks see: whitened before, never after, the patches are taken."""
         if self.config.whiten:
             obs = normaliser.whitened(state.pixels, obs, SMALLEST_PIXEL)
-        return nets.patches(obs)
+        return self.spec.see(obs)
 
 
 def mean_square(x: Float[Array, "n features"]) -> Float[Array, " n"]:

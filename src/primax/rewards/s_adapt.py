@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8
 
 from primax.config.fields import Range, check
+from primax.config.symbols import Symbol
 from primax.errors import InputError
 from primax.rewards.base import Metrics, Reward, Spec
 from primax.rewards.parts import density, normaliser
@@ -24,8 +25,8 @@ class SAdaptConfig:
 
     surprise_clip: Annotated[float, Range(1e-6, 1e9)] = 300.0
     """Largest surprise, in nats; surprise is divided by it."""
-    explore: Annotated[float, Range(0, 1e6)] = 2**0.5
-    """c, the weight of the bandit's confidence bound."""
+    explore: Annotated[float, Range(0, 1e6), Symbol("c")] = 2**0.5
+    """The weight of the bandit's confidence bound."""
     standardise: bool = True
     """Whether each arm's rewards are centred and divided by their running deviation."""
 
@@ -71,6 +72,9 @@ class SAdaptState(eqx.Module):
 class SAdapt(Reward[SAdaptState]):
     """One critic serves both arms: it sees which is played, the density and the clock."""
 
+    uses_keys = False
+    needs_horizon = True
+
     spec: Spec
     config: SAdaptConfig = eqx.field(static=True)
 
@@ -84,6 +88,15 @@ class SAdapt(Reward[SAdaptState]):
             is_warm=jnp.zeros((), bool),
             is_random=jnp.zeros((), bool),
         )
+
+    def stream(self, state: SAdaptState) -> tuple[density.Density, Int[Array, ""], Bool[Array, ""]]:
+        return state.density, state.arm, state.is_random
+
+    def with_stream(
+        self, state: SAdaptState, stream: tuple[density.Density, Int[Array, ""], Bool[Array, ""]]
+    ) -> SAdaptState:
+        now, arm, is_random = stream
+        return replace(state, density=now, arm=arm, is_random=is_random)
 
     def begin(
         self, state: SAdaptState, obs: UInt8[Array, "c rows cols"], key: PRNGKeyArray
@@ -118,8 +131,8 @@ class SAdapt(Reward[SAdaptState]):
         return density.view(obs, memo.density, self.spec.horizon, memo.arm)
 
     @property
-    def view_planes(self) -> tuple[int, int, int]:
-        channels, rows, cols = self.spec.planes
+    def view_shape(self) -> tuple[int, ...]:
+        channels, rows, cols = self.spec.shape
         return 2 * channels + 2, rows, cols
 
     def raw(self, before: Memo, obs: UInt8[Array, "*n c rows cols"]) -> Float[Array, "*n"]:

@@ -47,11 +47,22 @@ class SmirlState(eqx.Module):
 class Smirl(Reward[SmirlState]):
     """Pays for what is no surprise. The density is stored with every observation, and seen."""
 
+    uses_keys = False
+    needs_horizon = True
+
     spec: Spec
     config: SmirlConfig = eqx.field(static=True)
 
     def init(self, key: PRNGKeyArray) -> SmirlState:
         return SmirlState(density.start(self.spec), normaliser.fresh())
+
+    def stream(self, state: SmirlState) -> tuple[density.Density, Float[Array, ""]]:
+        return state.density, state.scale.filtered
+
+    def with_stream(
+        self, state: SmirlState, stream: tuple[density.Density, Float[Array, ""]]
+    ) -> SmirlState:
+        return SmirlState(stream[0], replace(state.scale, filtered=stream[1]))
 
     def begin(
         self, state: SmirlState, obs: UInt8[Array, "c rows cols"], key: PRNGKeyArray
@@ -80,7 +91,7 @@ class Smirl(Reward[SmirlState]):
     @property
     def counted(self) -> tuple[int, ...]:
         """The planes that enter the density."""
-        names, every = self.spec.channels, range(self.spec.planes[0])
+        names, every = self.spec.channels, range(self.spec.shape[0])
         left_out = (
             () if self.config.agent else [i for i, name in enumerate(names) if name == "agent"]
         )
@@ -90,8 +101,8 @@ class Smirl(Reward[SmirlState]):
         return counted
 
     @property
-    def view_planes(self) -> tuple[int, int, int]:
-        channels, rows, cols = self.spec.planes
+    def view_shape(self) -> tuple[int, ...]:
+        channels, rows, cols = self.spec.shape
         return channels + (channels if self.config.map == "planes" else 1) + 1, rows, cols
 
     def raw(

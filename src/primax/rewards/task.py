@@ -18,6 +18,8 @@ class NoOptions:
 class Task(Reward[tuple]):
     """The world's own signal: with it, the learner is the paper's Extrinsic-DQN."""
 
+    uses_keys = False
+
     spec: Spec
     config: NoOptions = eqx.field(static=True)
 
@@ -30,6 +32,8 @@ class Task(Reward[tuple]):
 
 class Nothing(Reward[tuple]):
     """Zero: what the learner does when nothing is worth anything."""
+
+    uses_keys = False
 
     spec: Spec
     config: NoOptions = eqx.field(static=True)

@@ -1,33 +1,42 @@
 """What a reward sees of experience: one step as it happens, a minibatch, the newest rows."""
 
 import equinox as eqx
-from jaxtyping import Array, Bool, Float, Int, PyTree, UInt8
+from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
+
+Obs = Shaped[Array, "..."]
+"""Observations: binary planes (channels first), images of bytes (channels last), or vectors."""
 
 
 class Step(eqx.Module):
-    """One environment step, as it happens."""
+    """One environment step, as it happens; or one of each of many environments."""
 
-    obs: UInt8[Array, "c rows cols"]
-    action: Int[Array, ""]
-    next_obs: UInt8[Array, "c rows cols"]
-    key: Int[Array, ""]
-    task: Float[Array, ""]
+    obs: Obs
+    action: Int[Array, "*n"]
+    next_obs: Obs
+    key: Int[Array, "*n"]
+    task: Float[Array, "*n"]
 
 
 class Batch(eqx.Module):
     """Transitions as the critics and the reward see them."""
 
-    obs: UInt8[Array, "*n c rows cols"]
+    obs: Obs
     action: Int[Array, "*n"]
     task: Float[Array, "*n"]
-    next_obs: UInt8[Array, "*n c rows cols"]
+    next_obs: Obs
     terminated: Bool[Array, "*n"]
+    truncated: Bool[Array, "*n"]
+    """Whether the time limit came after this row."""
     weight: Float[Array, "*n"]
     """One, or zero where the row teaches nothing."""
     key: Int[Array, "*n"]
     next_key: Int[Array, "*n"]
     memo: PyTree
     next_memo: PyTree
+
+    def is_end(self, truncation: str) -> Bool[Array, "*n"]:
+        """After which rows nothing follows: where the world ended, and for `end` at the time limit."""
+        return self.terminated | self.truncated if truncation == "end" else self.terminated
 
 
 class Recent(eqx.Module):
@@ -38,8 +47,8 @@ class Recent(eqx.Module):
     """Which of them were ever written."""
     is_last: Bool[Array, " rows"]
     """After which of them an episode was over."""
-    policy: Float[Array, "rows actions"]
-    """What the agent would do now in the states they led to."""
+    policy: Float[Array, "rows actions"] | None = None
+    """What the agent would do now in the states they led to, where that is known."""
 
     @property
     def is_lived(self) -> Bool[Array, " rows"]:

@@ -10,12 +10,14 @@ goes.
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from primax import files
 from primax.errors import InputError
 from primax.runs import disk
 from primax.runs.npz import Sink
@@ -47,7 +49,7 @@ def save(
     tables: tuple[str, ...] = disk.TABLES,
 ) -> None:
     """Adds a checkpoint, its state written by `write`, and drops all but the newest two."""
-    home = folder / "checkpoints"
+    home = _home(folder)
     home.mkdir(exist_ok=True)
     place, temporary = home / f"{clock:09d}", home / f"{clock:09d}.part"
     for leftover in (*home.glob("*.part"), place):
@@ -112,8 +114,8 @@ def newest_step(folder: Path) -> int:
 def clear(folder: Path) -> None:
     """Removes tables and checkpoints: the run is to begin again."""
     disk.keep_only(folder, ())
-    if (folder / "checkpoints").is_dir():
-        shutil.rmtree(folder / "checkpoints")
+    if _home(folder).is_dir():
+        shutil.rmtree(_home(folder))
 
 
 def _unused(path: Path) -> Path:
@@ -125,39 +127,65 @@ def rewind(folder: Path, checkpoint: Checkpoint) -> None:
     lengths = {name: length for name, (length, _) in checkpoint.about["tables"].items() if length}
     disk.keep_only(folder, tuple(lengths))
     for name, length in lengths.items():
-        with (folder / name).open("r+b") as file:
+        with files.opened(folder / name, "r+b") as file:
             file.truncate(length)
             os.fsync(file.fileno())
 
 
 def _places(folder: Path) -> list[Path]:
     """Finished checkpoints, newest first."""
-    home = folder / "checkpoints"
+    home = _home(folder)
     if not home.is_dir():
         return []
-    return sorted((place for place in home.iterdir() if place.name.isdigit()), reverse=True)
+    named = (place for place in home.iterdir() if re.fullmatch("[0-9]+", place.name))
+    return sorted(named, reverse=True)
+
+
+def _home(folder: Path) -> Path:
+    """Where checkpoints are kept, and old ones removed: in the folder itself, not where a link leads."""
+    home = folder / "checkpoints"
+    if home.is_symlink():
+        raise InputError(f"{home} is a link, and links are not followed: remove it")
+    return home
 
 
 def _verified(place: Path) -> Checkpoint:
     try:
-        sealed = json.loads((place / "about.json").read_bytes())
+        sealed = files.read_fields(place / "about.json")
         content = sealed["content"]
-        is_sealed = sealed["seal"] == _seal(content)
-        with (place / "state.npz").open("rb") as file:
+        is_sealed = sealed["seal"] == _seal(content) and _is_about(place, content)
+        with files.opened(place / "state.npz") as file:
             state = hashlib.file_digest(file, "sha256").hexdigest()
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DamagedError(f"{place.name}: cannot be read ({error})") from error
     if not is_sealed:
         raise DamagedError(f"{place / 'about.json'} is damaged")
     if state != content["state"]:
         raise DamagedError(f"{place / 'state.npz'} is damaged")
-    return Checkpoint(int(content["clock"]), place / "state.npz", content)
+    return Checkpoint(content["clock"], place / "state.npz", content)
+
+
+def _is_about(place: Path, content: Any) -> bool:
+    """Whether it is what `save` writes: a seal can be forged, and tables are cut by these names."""
+    lengths = {name: length for name, (length, _) in content["tables"].items()}
+    return (
+        set(lengths) <= {*disk.TABLES, *disk.FINAL}
+        and all(type(length) is int and length >= 0 for length in lengths.values())
+        and type(content["clock"]) is int
+        and content["clock"] == int(place.name)
+        and isinstance(content.get("provenance", {}), dict)
+        and isinstance(content["state"], str)
+    )
 
 
 def _check_tables(folder: Path, checkpoint: Checkpoint) -> None:
     """Whether the tables still begin with what a checkpoint saw of them."""
     for name, (length, digest) in checkpoint.about["tables"].items():
-        if disk.length_and_hash(folder / name, length) != [length, digest]:
+        try:
+            is_same = disk.length_and_hash(folder / name, length) == [length, digest]
+        except OSError as error:
+            raise DamagedError(f"{folder / name} cannot be read: {error.strerror}") from error
+        if not is_same:
             place = checkpoint.state.parent.name
             raise DamagedError(f"{folder / name} was changed after checkpoint {place} was written")
 

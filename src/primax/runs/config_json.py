@@ -1,18 +1,25 @@
 """A configuration as JSON, and back; where a run's folder begins."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from primax.config.fields import walk
+from primax.config.fields import Later, walk
 from primax.config.schema import Config, CriticsConfig, ExploreConfig, NetConfig
+from primax.config.seeds import check_seeds
 from primax.errors import InputError
 from primax.methods import METHODS
 from primax.runs import disk
 from primax.worlds import WORLDS, world_name
 
+T = TypeVar("T")
 Seeds = tuple[int, ...]
+PLUGIN = (
+    "if it is in a package of your own, add --plugin PACKAGE (in Python, import the package first)"
+)
+"""What may be missing where a folder names a method or world that is not known."""
 
 
 def create(folder: Path, config: Config, seeds: Seeds) -> None:
@@ -42,21 +49,35 @@ def from_json(content: dict[str, Any]) -> tuple[Config, Seeds]:
     """What `as_json` was made from; ValueError, KeyError or TypeError where it was not."""
     content = dict(content)
     seeds, world = tuple(content.pop("seeds")), dict(content.pop("world"))
-    options = WORLDS[world.pop("name")].options()(**world)
+    options = _known("world", world.pop("name"), WORLDS).options()(**world)
     groups = {"net": NetConfig, "critics": CriticsConfig, "explore": ExploreConfig}
     content |= {name: group(**content[name]) for name, group in groups.items()}
-    content["reward"] = METHODS[content["method"]].options(**content["reward"])
+    content["reward"] = _known("method", content["method"], METHODS).options(**content["reward"])
     config = Config(world=options, **content)
     for field in walk(config):  # options may be of a class that checks nothing itself
         field.check()
-    if not seeds or not all(type(seed) is int for seed in seeds):
-        raise ValueError(f"seeds takes whole numbers, got {seeds}")
+    check_seeds(seeds)
+    if "\n" not in (layout := str(getattr(options, "layout", ""))) and layout.endswith(".txt"):
+        raise ValueError("world.layout names a file; a run keeps the map itself")
     return config, seeds
 
 
+def _known(kind: str, name: str, table: Mapping[str, T]) -> T:
+    """The method or world that a folder names."""
+    if name not in table:
+        raise ValueError(f"there is no {kind} {name!r}; {PLUGIN}")
+    return table[name]
+
+
 def unsaid(content: dict[str, Any]) -> tuple[str, ...]:
-    """Fields a config.json does not give, by dotted name: `from_json` takes today's defaults."""
-    return _missing(content, as_json(*from_json(content)))
+    """Fields a config.json does not give, by dotted name: `from_json` takes today's defaults.
+
+    Not those that came later with a default that is what was done before.
+    """
+    config, seeds = from_json(content)
+    later = {field.name for field in walk(config) if Later() in field.rules}
+    gone = _missing(content, as_json(config, seeds))
+    return tuple(name for name in gone if name not in later)
 
 
 def _missing(content: dict[str, Any], whole: dict[str, Any], prefix: str = "") -> tuple[str, ...]:

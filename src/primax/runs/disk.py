@@ -12,13 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from primax import files
 from primax.errors import InputError
 from primax.runs.npz import Sink
 
 TABLES = ("episodes.csv", "windows.csv", "maps.raw", "replays.jsonl")
 FINAL = ("episodes.csv", "windows.csv", "maps.npz", "replays.jsonl")
 """The tables of a run that is through."""
-CHUNK = 1 << 20
 PART = ".part"
 """Behind the name of a file that is not whole yet."""
 
@@ -44,7 +44,7 @@ def write_whole(path: Path, content: bytes) -> None:
         write(temporary, content, "wb")
         os.replace(temporary, path)
     except OSError:
-        if temporary.exists():
+        if temporary.is_file():
             temporary.unlink()
         raise
     sync_folder(path.parent)
@@ -57,7 +57,7 @@ def append(path: Path, rows: bytes) -> None:
 
 def write(path: Path, content: bytes, mode: str) -> None:
     """Writes or appends, and waits until it is on the disk."""
-    with path.open(mode) as file:
+    with files.opened(path, mode) as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
@@ -65,7 +65,7 @@ def write(path: Path, content: bytes, mode: str) -> None:
 
 def stream(path: Path, write: Callable[[Sink], None]) -> str:
     """Writes a file piece by piece; returns the hash of it all."""
-    with path.open("wb") as file:
+    with files.opened(path, "wb") as file:
         hashing = _Hashing(file)
         write(hashing)
         file.flush()
@@ -114,8 +114,8 @@ def length_and_hash(path: Path, length: int | None = None) -> list[Any]:
     left = path.stat().st_size if path.exists() else 0
     left, size, digest = left if length is None else min(left, length), 0, hashlib.sha256()
     if left:
-        with path.open("rb") as file:
-            while chunk := file.read(min(CHUNK, left - size)):
+        with files.opened(path) as file:
+            while chunk := file.read(min(files.CHUNK, left - size)):
                 digest.update(chunk)
                 size += len(chunk)
     return [size, digest.hexdigest()]

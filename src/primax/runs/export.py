@@ -16,8 +16,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from primax import files
 from primax.agent import critics as critic
 from primax.config.schema import Config
+from primax.config.seeds import check_seeds
 from primax.errors import InputError, check_choice
 from primax.methods import build
 from primax.nn import nets
@@ -48,7 +50,7 @@ class Exported:
 
     def critics(self, seed: int) -> nets.Net:
         """The control heads of a seed, to be used with `critics.values`."""
-        heads, planes = self.config.critics.heads, build(self.config)[1].view_planes
+        heads, planes = self.config.critics.heads, build(self.config)[1].view_shape
         like = jax.eval_shape(
             lambda key: critic.init(key, heads, self.config.net, planes, len(ACTIONS)).online,
             jax.random.key(0),
@@ -65,7 +67,12 @@ class Exported:
             name = prefix + jax.tree_util.keystr(path)
             if name not in self.arrays:
                 raise InputError(f"nothing was exported under the name {name}")
-            return jnp.asarray(self.arrays[name][row].astype(leaf.dtype))
+            found, fits = self.arrays[name], (len(self.seeds), *leaf.shape)
+            if f".{name}".startswith(REFERENCE_ONLY):
+                fits = (*fits[:1], 1, *fits[2:])
+            if found.shape != fits:
+                raise InputError(f"{name} is of shape {list(found.shape)}, not {list(fits)}")
+            return jnp.asarray(found[row].astype(leaf.dtype))
 
         return jax.tree_util.tree_map_with_path(fill, like)
 
@@ -81,7 +88,7 @@ def export(
     `say` is told of newer checkpoints that cannot be used.
     """
     check_choice("which", which, WHICH)
-    folder = Path(folder)
+    folder = files.place(folder)
     run = open_run(folder)
     config, all_seeds = run.config, run.given_seeds
     seeds = all_seeds if seeds is None else seeds
@@ -109,7 +116,7 @@ def export(
         "step": peak.get("step", np.full(len(seeds), checkpoint.clock)).tolist(),
         **({"mean": peak["mean"].tolist()} if peak else {}),
         "reward_step": checkpoint.clock,
-        "run": checkpoint.about["provenance"],
+        "run": checkpoint.about.get("provenance", {}),
         "digest": _digest(arrays),
     }
     texts = {"config": as_json(config, all_seeds), "about": about}
@@ -123,7 +130,7 @@ def _collect(
     """What is exported of a state, and when and how good it was where that is kept."""
     nets_at = WHICH[which] if which == "last" else f"{WHICH[which]}.online"
     named = {f"{WHICH[which]}.{name}": name for name in ("mean", "step") if which != "last"}
-    has_window = any(name.startswith(FROZEN[0]) for name in npz.names(state))
+    has_window = any(name.startswith(FROZEN[0]) for name in npz.headers(state))
 
     def is_wanted(name: str) -> bool:
         if name.startswith(".reward"):
@@ -170,12 +177,15 @@ def _digest(arrays: dict[str, np.ndarray]) -> str:
 def load(path: str | Path) -> Exported:
     """Reads an exported file; one that is damaged, or something else, is refused in one line."""
     try:
-        arrays = dict(npz.read(Path(path)))
+        arrays = dict(npz.read(files.place(path)))
     except npz.NpzError as error:
         raise InputError(f"{path} cannot be read: {error}") from error
     try:
-        config, about = (json.loads(arrays.pop(name).tobytes()) for name in ("config", "about"))
+        config, about = (files.from_json(arrays.pop(n).tobytes()) for n in ("config", "about"))
         seeds, written, digest = tuple(about["seeds"]), about["format"], about["digest"]
+        check_seeds(seeds)
+        if type(about["reward_step"]) is not int:
+            raise ValueError("reward_step")
     except (KeyError, ValueError, TypeError) as error:
         raise InputError(f"{path} was not written by primax export: no {error}") from error
     if written != FORMAT:

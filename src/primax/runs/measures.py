@@ -3,11 +3,12 @@
 `average`, `peak`, `last`          score of all episodes; best and last mean over 20 of them
 `episode_std`                      of the score, over a seed's episodes
 `coverage_fall`                    share of cells visited, first less last fifth of the steps
-`coverage_tail`, `distance_tail`   over the last fifth of the steps
+`score_tail`, `coverage_tail`, `distance_tail`   over the last fifth of the steps
 `clamp_share`                      tail share of elements the gate clamps, of those with data
 `tail:C`, `first:C`                a column of windows.csv over the last fifth, the first tenth
 `top:C`, `late:C`                  its largest value; the largest of the last fifth
 `rolling:C`                        the largest mean over 20 windows
+`peak:C`                           its value in the window in which the best 20 episodes end
 """
 
 from dataclasses import dataclass
@@ -28,12 +29,13 @@ SCORES = {
 PLAIN = (
     *SCORES,
     "episode_std",
+    "score_tail",
     "coverage_fall",
     "coverage_tail",
     "distance_tail",
     "clamp_share",
 )
-KINDS = ("tail", "first", "top", "late", "rolling")
+KINDS = ("tail", "first", "top", "late", "rolling", "peak")
 """Before a column of windows.csv."""
 
 
@@ -111,7 +113,21 @@ def _of_windows(run: Run, kind: str, column: str) -> Floats | None:
         return values[:, share > TAIL].max(axis=1)
     if kind == "rolling":
         return rolling(values).max(axis=1)
+    if kind == "peak":
+        return _at_peak(run, values)
     raise InputError(f"unknown measure '{kind}:'{hint(kind, KINDS)}")
+
+
+def _at_peak(run: Run, values: Floats) -> Floats | None:
+    scores, ends, windows = (
+        run.grid(*cell)
+        for cell in (("episodes", "score"), ("episodes", "step"), ("windows", "step"))
+    )
+    if scores is None or ends is None or windows is None:
+        return None
+    last = rolling(scores).argmax(axis=1) + min(ROLLING, scores.shape[1]) - 1
+    at = [np.searchsorted(windows[i], ends[i, end]) for i, end in enumerate(last)]
+    return np.array([row[min(k, len(row) - 1)] for row, k in zip(values, at, strict=True)])
 
 
 def _share(run: Run, table: str) -> Floats:

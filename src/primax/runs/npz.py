@@ -1,18 +1,22 @@
 """Arrays in numpy's npz, without pickle: streamed, read back by name, equal bytes for equal arrays."""
 
 import io
-import struct
+import math
 import zipfile
-import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from primax import files
+
 CHUNK = 1 << 20
 """Bytes that go on together: checksum, hash and write then find them in the cache."""
+
+
+Header = tuple[np.dtype, tuple[int, ...]]
 
 
 class NpzError(Exception):
@@ -72,25 +76,66 @@ def read(
         for info in archive.infolist():
             name = info.filename.removesuffix(".npy")
             if is_wanted(name):
-                content = io.BytesIO(archive.read(info))
-                yield name, np.lib.format.read_array(content, allow_pickle=False)
+                with archive.open(info) as member:  # by size: `archive.read` unpacks all there is
+                    content = io.BytesIO(member.read(info.file_size))
+                yield name, read_array(content, info.file_size)
 
 
-def names(source: Path | bytes) -> list[str]:
-    """What `read` would give."""
+def headers(source: Path | bytes) -> dict[str, Header]:
+    """Type and shape of what `read` would give."""
+    found = {}
     with _opened(source) as archive:
-        return [name.removesuffix(".npy") for name in archive.namelist()]
+        for info in archive.infolist():
+            with archive.open(info) as member:
+                found[info.filename.removesuffix(".npy")] = _header(member, info.file_size)
+    return found
+
+
+def read_array(file: Any, size: int) -> np.ndarray:
+    """The array a file of that size goes on with; nothing is allocated that the file does not have."""
+    kind, shape = _header(file, size)
+    content = file.read(kind.itemsize * math.prod(shape))
+    return np.ndarray(shape, kind, content).copy()
+
+
+def _header(file: Any, size: int) -> Header:
+    """Type and shape of the array that comes next, of numbers in plain order."""
+    version = np.lib.format.read_magic(file)
+    shape, is_fortran, kind = np.lib.format.read_array_header_1_0(file)
+    numbers = [part for part, *_ in (kind.fields or {"": (kind,)}).values()]
+    is_plain = version == (1, 0) and not is_fortran and kind.itemsize > 0
+    if not is_plain or not all(part.base.kind in "biuf" and part.isnative for part in numbers):
+        raise NpzError(f"an array of {kind} is none that a run writes")
+    if kind.itemsize * math.prod(shape) > size - file.tell():
+        raise NpzError(f"an array of {kind} {list(shape)} is larger than its file")
+    return kind, shape
 
 
 @contextmanager
 def _opened(source: Path | bytes) -> Generator[zipfile.ZipFile]:
-    """A zip to read from; all that can be wrong with it is one kind of error."""
-    try:
-        with zipfile.ZipFile(
-            io.BytesIO(source) if isinstance(source, bytes) else source
-        ) as archive:
+    """A zip to read from that unpacks to no more than it may."""
+    with reading():
+        file = io.BytesIO(source) if isinstance(source, bytes) else files.opened(source)
+        with file, zipfile.ZipFile(file) as archive:
+            size, kinds = file.seek(0, io.SEEK_END), (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+            whole = sum(info.file_size for info in archive.infolist())
+            if whole > max(files.SMALL, files.TIMES * size):
+                raise NpzError(f"it would unpack to {whole:,} bytes")
+            if any(info.compress_type not in kinds for info in archive.infolist()):
+                raise NpzError("it is compressed in a way no run writes")
             yield archive
-    except (ValueError, KeyError, EOFError, OSError, RuntimeError, OverflowError) as error:
-        raise NpzError(str(error)) from error
-    except (zipfile.BadZipFile, zlib.error, struct.error) as error:
-        raise NpzError(str(error)) from error
+
+
+@contextmanager
+def reading() -> Generator[None]:
+    """All that can be wrong with a file is one kind of error.
+
+    Its bytes go through the parsers of zipfile and numpy, and what those raise is not on any list:
+    `tokenize.TokenError` for a header that is not closed is one example.
+    """
+    try:
+        yield
+    except NpzError:
+        raise
+    except Exception as error:
+        raise NpzError(str(error) or type(error).__name__) from error

@@ -4,14 +4,13 @@ Everything that reads a run reads this too, but for what needs a checkpoint.
 """
 
 import bz2
-import json
-import zlib
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
+from primax import files
 from primax.errors import InputError
 from primax.runs import npz, records
 from primax.runs.config_json import to_bytes
@@ -46,23 +45,23 @@ def packed(folder: Path) -> Files:
         maps = _few_maps(run.maps(), list(records.recorded(run.config)))
     with _reading(folder / "replays.jsonl") as path:
         replays = _few(read_whole(path, run.digest("replays.jsonl")), kept)
-    files = {
-        "config.json": (folder / "config.json").read_bytes(),
+    content = {
+        "config.json": files.read(folder / "config.json"),
         "episodes.csv": episodes,
         "windows.csv": windows,
         "maps.npz": maps,
         "replays.jsonl": replays,
     }
-    made = {"config.json": files["config.json"], "manifest.json": _manifest(run, files)}
-    made |= {f"{name}.bz2": bz2.compress(files[name]) for name in TEXTS}
+    made = {"config.json": content["config.json"], "manifest.json": _manifest(run, content)}
+    made |= {f"{name}.bz2": bz2.compress(content[name]) for name in TEXTS}
     return made | {"maps.npz": maps}
 
 
-def _manifest(run: Run, files: Files) -> bytes:
+def _manifest(run: Run, content: Files) -> bytes:
     """The run's own; where it has digests of the run's files, those of the packed ones instead."""
     if "files" not in run.manifest:
-        return (run.path / "manifest.json").read_bytes()
-    return to_bytes(run.manifest | {"files": {n: digest_of(raw) for n, raw in files.items()}})
+        return files.read(run.path / "manifest.json")
+    return to_bytes(run.manifest | {"files": {n: digest_of(raw) for n, raw in content.items()}})
 
 
 @contextmanager
@@ -72,7 +71,7 @@ def _reading(path: Path) -> Generator[Path]:
         yield path
     except InputError as error:
         raise InputError(f"{path.parent} cannot be packed: {error}") from error
-    except (OSError, EOFError, ValueError, zlib.error, npz.NpzError) as error:
+    except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{path.parent} cannot be packed: {path.name}: {reason}") from error
     except (LookupError, TypeError) as error:
@@ -119,4 +118,4 @@ def _few_maps(maps: dict[str, np.ndarray], ends: list[int]) -> bytes:
 
 def _few(replays: bytes, seeds: set[int]) -> bytes:
     lines = replays.splitlines(keepends=True)
-    return b"".join(line for line in lines if json.loads(line)["seed"] in seeds)
+    return b"".join(line for line in lines if files.from_json(line)["seed"] in seeds)

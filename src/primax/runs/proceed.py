@@ -1,7 +1,5 @@
 """A training run that lives in a folder: it can be killed at any moment and taken up again."""
 
-import hashlib
-import json
 import sys
 import time
 from collections.abc import Callable
@@ -12,12 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from primax import files
 from primax.agent.learner import Learner, make_learner
 from primax.agent.training import Program, Progress, state_like
 from primax.config.schema import Config
 from primax.errors import InputError, RunError, StoppedError
 from primax.runs import checkpoints, disk, records, trees
-from primax.runs.config_json import create, to_bytes, unsaid
+from primax.runs.config_json import create, to_bytes
 from primax.runs.loop import OnWindow, Say, compiled, loop
 from primax.runs.provenance import differences, provenance
 from primax.runs.read import is_finished, open_run, read_manifest
@@ -94,7 +93,7 @@ def proceed(
 def _check_said(folder: Path) -> None:
     """Refuses to go on with a run of another version, some of whose settings are not known."""
     path = folder / "config.json"
-    if gone := unsaid(json.loads(path.read_text(encoding="utf-8"))):
+    if gone := open_run(folder).unsaid:
         raise InputError(
             f"{path} has no value for {', '.join(gone)}, because another version of Primax wrote it: "
             "resume it with that version, or train it again"
@@ -123,9 +122,9 @@ def _recover(
         say("starting at step 0")
         clock, start = 0, None
     else:
-        if checkpoint.about["config"] != _config_hash(folder):
+        if checkpoint.about.get("config") != _config_hash(folder):
             raise InputError(f"{folder / 'config.json'} was changed since the last checkpoint")
-        _same_machine(checkpoint.about["provenance"], "anyway" in allow)
+        _same_machine(checkpoint.about.get("provenance", {}), "anyway" in allow)
         checkpoints.rewind(folder, checkpoint)
         state = trees.restore(checkpoint.state, state_like(job.learner, len(job.seeds)))
         clock, start = checkpoint.clock, (state, checkpoint.clock)
@@ -137,7 +136,7 @@ def _recover(
 
 
 def _config_hash(folder: Path) -> str:
-    return hashlib.sha256((folder / "config.json").read_bytes()).hexdigest()
+    return digest_of(files.read(folder / "config.json"))
 
 
 def _same_machine(then: dict[str, Any], anyway: bool) -> None:
@@ -182,8 +181,8 @@ def _work(
         part |= _times(program, began)
     disk.keep_only(job.folder, disk.FINAL)
     there = [name for name in ("config.json", *disk.FINAL) if (job.folder / name).exists()]
-    files = {name: digest_of((job.folder / name).read_bytes()) for name in there}
-    whole = manifest | {"files": files, "finished": _now()}
+    digests = {name: disk.length_and_hash(job.folder / name)[1] for name in there}
+    whole = manifest | {"files": digests, "finished": _now()}
     disk.write_whole(job.folder / "manifest.json", to_bytes(whole))
 
 
@@ -234,7 +233,7 @@ def _rows(job: Job, state: Any, progress: Progress) -> dict[str, bytes]:
 def _reached(folder: Path) -> int:
     """The last step the tables tell of, by whole rows only: what comes after them is cut anyway."""
     path = folder / "episodes.csv"
-    lines = path.read_bytes().split(b"\n")[1:-1] if path.exists() else []
+    lines = files.read(path).split(b"\n")[1:-1] if path.exists() else []
     steps = (line.split(b",")[2:3] for line in reversed(lines))
     return next((int(step) for (step,) in filter(None, steps) if step.isdigit()), 0)
 
@@ -243,7 +242,8 @@ def _command() -> str:
     """What started this process."""
     path = Path(sys.argv[0])
     program = path.parent.name if path.name == "__main__.py" else path.name
-    return " ".join([program, *sys.argv[1:]])
+    text = " ".join([program, *sys.argv[1:]])
+    return text.encode("utf-8", "replace").decode()  # a name may be no text
 
 
 def _now() -> str:

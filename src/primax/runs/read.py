@@ -4,7 +4,6 @@ A folder is of a run that is finished, going on, or packed. Configuration and ma
 when it is opened, everything else when it is asked for.
 """
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,13 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from primax import files
 from primax.agent.learner import Learner
 from primax.agent.training import state_like
 from primax.config.schema import Config
+from primax.config.seeds import check_seeds
 from primax.errors import InputError
 from primax.runs import checkpoints, disk, npz, records, trees
 from primax.runs.config_json import from_json, unsaid
-from primax.runs.tables import UNPACK, Table, by_seed, read_table, read_whole, stored
+from primax.runs.tables import FURTHEST, Table, by_seed, read_table, read_whole, stored
 
 Floats = NDArray[np.float64]
 NOT_RUN, UNFINISHED, BROKEN = "not run", "unfinished", "broken"
@@ -98,7 +99,10 @@ class Run:
     def seconds(self, kind: str) -> list[float | None]:
         """What each part took to compile (`compile_s`) or to run (`run_s`), where that is known."""
         known = (part.get(kind) for part in self.parts)
-        return [float(value) if isinstance(value, int | float) else None for value in known]
+        return [
+            float(value) if isinstance(value, int | float) and abs(value) < FURTHEST else None
+            for value in known
+        ]
 
     @cached_property
     def config(self) -> Config:
@@ -144,7 +148,8 @@ class Run:
         )
 
     def _rows(self, name: str, every: Any, warmup: Any = 0) -> Table:
-        if not all(type(number) is int for number in (every, warmup)) or every < 1 or warmup < 0:
+        is_whole = all(type(number) is int for number in (every, warmup))
+        if not is_whole or not 1 <= every < FURTHEST or not 0 <= warmup < FURTHEST:
             odd = f"it has {every!r} steps for a row of {name}"
             raise InputError(f"{self.path / 'config.json'} is not a configuration: {odd}")
         path = self.path / name
@@ -167,23 +172,31 @@ class Run:
         if not packed.exists() and not raw.exists():
             raise InputError("no maps.npz")
         try:
-            if packed.exists():
-                return dict(npz.read(read_whole(packed, self.digest("maps.npz"))))
-            return dict(npz.read(records.packed_maps(raw)))
-        except InputError:
-            raise
-        except (OSError, npz.NpzError, IndexError, ValueError) as error:
+            is_whole = packed.exists()
+            digest = self.digest("maps.npz")
+            made = read_whole(packed, digest) if is_whole else records.packed_maps(raw)
+            maps = dict(npz.read(made))
+        except (OSError, npz.NpzError) as error:
             raise InputError(f"maps.npz of {self.path} cannot be read: {error}") from error
+        records.check_maps(maps, self.seeds)
+        return maps
 
     def replays(self) -> list[dict[str, Any]]:
         """The recorded episodes, whole lines only."""
-        if not any((self.path / f"replays.jsonl{end}").exists() for end in UNPACK):
+        path = self.path / "replays.jsonl"
+        if not stored(path).exists():
             raise InputError("no replays.jsonl")
-        raw = read_whole(self.path / "replays.jsonl", self.digest("replays.jsonl"))
-        lines = raw[: raw.rfind(b"\n") + 1].decode("utf-8").splitlines()
+        try:
+            raw = read_whole(path, self.digest("replays.jsonl"))
+            lines = raw[: raw.rfind(b"\n") + 1].splitlines()
+            episodes = [files.from_json(line) for line in lines]
+        except (OSError, ValueError) as error:
+            raise InputError(f"{stored(path)} cannot be read: {error}") from error
         if not lines:
             raise InputError("replays.jsonl has no episode yet")
-        return [json.loads(line) for line in lines]
+        if not all(isinstance(episode, dict) for episode in episodes):
+            raise InputError(f"{stored(path)} is not what a run writes: a line holds no fields")
+        return episodes
 
     @cached_property
     def checkpoint(self) -> checkpoints.Checkpoint:
@@ -203,7 +216,7 @@ def is_finished(manifest: dict[str, Any]) -> bool:
 def open_run(path: Path) -> Run:
     """A run's folder, finished or not; refused in one line where it does not say what it holds."""
     try:
-        content = _json(path / "config.json")
+        content = files.read_fields(path / "config.json")
     except OSError as error:
         says = "config.json cannot be read; give the folder of primax train --out"
         raise InputError(f"{path} holds no run: {says}") from error
@@ -216,7 +229,8 @@ def open_run(path: Path) -> Run:
         manifest, damage = read_manifest(path), ""
     except InputError as error:
         manifest, damage = {}, str(error)
-    if is_finished(manifest) and not (type(manifest.get("steps")) is int and manifest["steps"] > 0):
+    steps = manifest.get("steps")
+    if is_finished(manifest) and not (type(steps) is int and 0 < steps < FURTHEST):
         raise InputError(f"{path / 'manifest.json'} does not say how many steps the run took")
     run = Run(path, content, manifest, damage)
     read_whole(path / "config.json", run.digest("config.json"))
@@ -244,23 +258,12 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """What is known of how a run was made; empty before it began."""
     path = folder / "manifest.json"
     try:
-        return _json(path) if path.exists() else {}
+        return files.read_fields(path) if path.exists() else {}
     except (OSError, ValueError) as error:
         says = "remove it to resume from the newest checkpoint"
         if disk.is_packed(folder):
             says = "restore it from a copy"
         raise InputError(f"{path} is damaged: {says}") from error
-
-
-def _json(path: Path) -> dict[str, Any]:
-    """A file's fields; OSError where it cannot be read, ValueError where it holds none."""
-    try:
-        content = json.loads(path.read_bytes())
-    except RecursionError as error:
-        raise ValueError("it is nested too deeply") from error
-    if not isinstance(content, dict):
-        raise ValueError("it holds no fields")
-    return content
 
 
 def _check_content(path: Path, content: dict[str, Any]) -> None:
@@ -270,9 +273,11 @@ def _check_content(path: Path, content: dict[str, Any]) -> None:
     if not is_named or not method:
         names = "it names no method, world or seeds"
         raise InputError(f"{path / 'config.json'} is not a configuration: {names}")
-    if not seeds or not all(type(seed) is int for seed in seeds):
-        odd = f"seeds takes whole numbers, got {seeds}"
-        raise InputError(f"{path / 'config.json'} is not a configuration of this version: {odd}")
+    try:
+        check_seeds(seeds)
+    except InputError as error:
+        where = path / "config.json"
+        raise InputError(f"{where} is not a configuration of this version: {error}") from error
 
 
 def _leaves(content: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

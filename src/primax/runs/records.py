@@ -13,7 +13,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from primax import files
 from primax.config.schema import Config
+from primax.errors import InputError
 from primax.runs import npz
 from primax.runs.tables import Table
 
@@ -37,15 +39,38 @@ def map_rows(seeds: tuple[int, ...], clock: int, maps: Table) -> bytes:
 
 def packed_maps(path: Path) -> bytes:
     """All windows' maps as one npz: arrays [window, seed, rows, cols], `step` and `seed`."""
-    windows = []
-    with path.open("rb") as file:
-        while file.tell() < path.stat().st_size:
-            windows.append(np.lib.format.read_array(file, allow_pickle=False))
+    try:
+        with npz.reading():
+            return npz.to_bytes(_stacked(path).items(), is_compressed=True)
+    except npz.NpzError as error:
+        raise InputError(f"{path} cannot be read: {error}") from error
+
+
+def _stacked(path: Path) -> Table:
+    windows, size = [], path.stat().st_size
+    with files.opened(path) as file:
+        while file.tell() < size:
+            windows.append(npz.read_array(file, size))
     last = windows[-1]
     names = [name for name in last.dtype.names or () if name not in ("seed", "step")]
     arrays = {name: np.stack([_map(rows, last, name) for rows in windows]) for name in names}
-    arrays |= {"step": np.array([rows["step"][0] for rows in windows]), "seed": last["seed"]}
-    return npz.to_bytes(arrays.items(), is_compressed=True)
+    return arrays | {"step": np.array([rows["step"][0] for rows in windows]), "seed": last["seed"]}
+
+
+def check_maps(maps: Table, seeds: tuple[int, ...]) -> None:
+    """Refuses maps that are not [window, seed, rows, cols], or of other seeds."""
+    if not {"step", "seed", "visits"} <= set(maps):
+        raise InputError("maps.npz lacks step, seed or visits")
+    step, seed, shape = maps["step"], maps["seed"], maps["visits"].shape
+    if step.dtype.kind != "i" or seed.dtype.kind != "i":
+        raise InputError("maps.npz has steps or seeds that are not whole numbers")
+    if sorted(seed.ravel().tolist()) != sorted(seeds):
+        raise InputError("maps.npz and config.json have different seeds")
+    if len(shape) != 4 or shape[:2] != (step.size, seed.size) or not step.size:
+        raise InputError(f"maps.npz has visits of shape {shape}")
+    for name, values in maps.items():
+        if values.shape != {"step": step.shape[:1], "seed": seed.shape[:1]}.get(name, shape):
+            raise InputError(f"maps.npz has {name} of shape {values.shape}")
 
 
 def _map(rows: np.ndarray, like: np.ndarray, name: str) -> np.ndarray:
@@ -72,9 +97,12 @@ def telling(scores: dict[int, float]) -> list[int]:
 
 
 def replay_lines(config: Config, seeds: tuple[int, ...], clock: int, state: Any) -> bytes:
-    """The last whole episode of every seed, a line of JSON each; nothing at most windows' ends."""
+    """The last whole episode of every seed, a line of JSON each; nothing at most windows' ends.
+
+    Nothing at all where episodes end when they like: none lies where the clock says.
+    """
     episode = recorded(config).get(clock)
-    if episode is None:
+    if episode is None or state.episodes is not None:
         return b""
     horizon, planes = config.world.horizon, state.obs.shape[1:]
     place = episode % (config.replay // horizon)

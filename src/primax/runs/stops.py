@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from primax import files
 from primax.errors import InputError, RunError, StoppedError
 
 
@@ -87,14 +88,15 @@ def disk_errors(folder: Path) -> Generator[None]:
         raise StoppedError(stopped) from None
     except OSError as error:
         kept = f"what was saved in {folder} is intact; primax resume {folder} goes on from it"
-        raise RunError(f"cannot write: {error.strerror or error}; {kept}") from error
+        what = f"{error.strerror or error}{f' ({error.filename})' if error.filename else ''}"
+        raise RunError(f"cannot write: {what}; {kept}") from error
 
 
 @contextmanager
 def locked(folder: Path) -> Generator[None]:
     """Holds the folder for this process; the system lets go when the process ends, however it ends."""
     try:
-        file = (folder / "lock").open("a")
+        file = files.opened(folder / "lock", "ab")
     except OSError as error:
         raise InputError(f"cannot lock {folder}: {error.strerror}") from error
     with file:

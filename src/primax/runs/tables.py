@@ -1,21 +1,19 @@
 """Tables: columns of numbers, as CSV that anyone can read."""
 
-import bz2
 import csv
-import gzip
 import hashlib
 import io
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from primax import files
 from primax.errors import InputError
 
 Table = dict[str, np.ndarray]
-UNPACK = {"": bytes, ".bz2": bz2.decompress, ".gz": gzip.decompress}
-"""How a file is read, by what stands behind its name."""
+FURTHEST = 1 << 40
+"""Above any step or seed there can be, and a float holds every whole number below it."""
 
 
 def csv_rows(table: Table, has_header: bool) -> bytes:
@@ -38,7 +36,7 @@ def _texts(column: np.ndarray) -> list[str]:
 
 def stored(path: Path) -> Path:
     """The file a table is in, compressed or not; both are refused, for they may differ."""
-    there = [end for end in UNPACK if path.with_name(path.name + end).exists()]
+    there = [end for end in ("", *files.UNPACK) if path.with_name(path.name + end).exists()]
     if len(there) > 1:
         raise InputError(f"{path} is also there as {path.name}{there[1]}: remove one of them")
     return path.with_name(path.name + there[0]) if there else path
@@ -47,7 +45,7 @@ def stored(path: Path) -> Path:
 def read_whole(path: Path, digest: str | None = None) -> bytes:
     """A file's content, compressed or not; refused where it is not the content of that digest."""
     there = stored(path)
-    raw = UNPACK[there.name.removeprefix(path.name)](there.read_bytes())
+    raw = files.read(there)
     if digest is not None and digest_of(raw) != digest:
         raise InputError(f"{there} was changed after the run had finished: restore it from a copy")
     return raw
@@ -75,13 +73,12 @@ def read_table(path: Path, is_growing: bool = False, digest: str | None = None) 
         while ",," in body:
             body = body.replace(",,", ",nan,")
         body = body.replace(",\n", ",nan\n")
-        if not body:
+        if not body.strip():
             raise ValueError("no rows")
         rows = np.loadtxt(io.StringIO(body), delimiter=",", ndmin=2, comments=None)
         return dict(zip(names, np.ascontiguousarray(rows.T), strict=True))
-    except (OSError, EOFError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{there} is not the table a run writes: {reason}") from error
+    except OSError as error:
+        raise InputError(f"{there} is not the table a run writes: {error.strerror}") from error
     except InputError:
         raise
     except ValueError as error:
@@ -105,7 +102,7 @@ def by_seed(
     for name in ("seed", "step"):
         if name not in table:
             raise InputError(f"{path} is not the table a run writes: it has no column {name}")
-        if not np.isfinite(table[name]).all():
+        if not (np.abs(table[name]) < FURTHEST).all() or (table[name] % 1).any():
             raise InputError(f"{path} is not the table a run writes: a row has no {name}")
     if odd := sorted(set(table["seed"].tolist()) ^ set(seeds)):
         raise InputError(
@@ -118,10 +115,14 @@ def by_seed(
         order = order[begins[:, None] + np.arange(counts.min())].ravel()
     else:
         first, apart = min(ends[0], warmup + every), min([every, *np.diff(ends)])
-        whole = np.tile(np.arange(first, steps + 1, apart), len(seeds))
-        if not np.array_equal(table["step"][order], whole):
+        rows = len(seeds) * max(0, int((steps - first) // apart) + 1)
+        is_whole = rows == len(order) and np.array_equal(
+            table["step"][order],
+            np.tile(first + apart * np.arange(rows // len(seeds)), len(seeds)),
+        )
+        if not is_whole:
             raise InputError(
-                f"{path} is not whole: {len(order):,} of {len(whole):,} rows of a finished run, "
+                f"{path} is not whole: {len(order):,} of {rows:,} rows of a finished run, "
                 f"from step {ends[0]:,.0f} to {ends[-1]:,.0f} of {steps:,}"
             )
     return {name: column[order] for name, column in table.items()}

@@ -42,28 +42,27 @@ def restore(source: Path | bytes, like: Any) -> Any:
     """The tree that was written, in the shape of `like`; anything else is refused by name."""
     paths = jax.tree_util.tree_leaves_with_path(like)
     wanted = {jax.tree_util.keystr(path): leaf for path, leaf in paths}
-    found: dict[str, jax.Array] = {}
     try:
-        for name, array in npz.read(source):
-            if name not in wanted:
-                raise InputError(f"the state does not fit this configuration: {name}")
-            found[name] = _fit(name, array, wanted[name])
+        _check_fits(npz.headers(source), wanted)  # before any of it is in memory
+        found = {name: _made(array, wanted[name]) for name, array in npz.read(source)}
     except npz.NpzError as error:
         raise InputError(f"the state cannot be read: {error}") from error
-    missing = wanted.keys() - found.keys()
-    if missing:
-        raise InputError(f"the state does not fit this configuration: no {min(missing)}")
     return jax.tree.unflatten(jax.tree.structure(like), [found[name] for name in wanted])
 
 
-def _fit(name: str, array: np.ndarray, like: Any) -> jax.Array:
+def _check_fits(headers: dict[str, npz.Header], wanted: dict[str, Any]) -> None:
+    for name in headers.keys() ^ wanted.keys():
+        lacks = "no " if name in wanted else ""
+        raise InputError(f"the state does not fit this configuration: {lacks}{name}")
+    for name, like in wanted.items():
+        as_stored = jax.eval_shape(jax.random.key_data, like) if _is_key(like) else like
+        kind = np.dtype(np.uint16 if like.dtype == jnp.bfloat16 else as_stored.dtype)
+        if headers[name] != (kind, as_stored.shape):
+            (found, shape), fits = headers[name], f"{like.dtype}{list(like.shape)}"
+            raise InputError(f"the state's {name} is {found}{list(shape)}, not {fits}")
+
+
+def _made(array: np.ndarray, like: Any) -> jax.Array:
     if _is_key(like):
-        made: Any = jax.random.wrap_key_data(jnp.asarray(array))
-    elif like.dtype == jnp.bfloat16:
-        made = jnp.asarray(array.view(jnp.bfloat16))
-    else:
-        made = jnp.asarray(array)
-    if (made.shape, made.dtype) != (like.shape, like.dtype):
-        found = f"{made.dtype}{list(made.shape)}"
-        raise InputError(f"the state's {name} is {found}, not {like.dtype}{list(like.shape)}")
-    return made
+        return jax.random.wrap_key_data(jnp.asarray(array))
+    return jnp.asarray(array.view(jnp.bfloat16) if like.dtype == jnp.bfloat16 else array)

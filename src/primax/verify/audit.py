@@ -8,7 +8,7 @@ from primax.config.schema import Config
 from primax.rewards.prime import PrimeConfig
 from primax.runs.read import Run
 from primax.verify.bounds import Bounds, bounds
-from primax.verify.row import ABSENT, Row, text
+from primax.verify.row import ABSENT, FAILS, Row, text
 from primax.verify.windows import Table, assumed, column, judged, within
 
 
@@ -137,6 +137,21 @@ def freezing(table: Table, config: Config, limits: Bounds) -> Row:
     )
 
 
+def unfrozen(config: Config) -> list[Row]:
+    """Prop. 1, of a run that gave it up: the tables of a run need not show it, its settings do."""
+    if getattr(config.reward, "counts", "frozen") == "frozen":
+        return []
+    return [
+        Row(
+            "stationarity",
+            "Prop. 1: within a window stored rows score to the same bits",
+            "counts frozen with the window",
+            "reward.counts=live: the reward of a row falls with every visit to its key",
+            FAILS,
+        )
+    ]
+
+
 AUDITS: dict[str, Callable[[Table, Config, Bounds], Row]] = {
     "targets_zeta": zeta,
     "targets_y": targets,
@@ -161,4 +176,4 @@ def audit(name: str, table: Table, config: Config) -> Row:
 
 def audit_run(run: Run, names: Iterable[str] = AUDITS) -> list[Row]:
     """Promises against a run's own table of windows."""
-    return [audit(name, run.windows, run.config) for name in names]
+    return [*unfrozen(run.config), *(audit(name, run.windows, run.config) for name in names)]

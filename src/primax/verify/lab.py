@@ -123,7 +123,7 @@ class Lab:
         """Every row stored by the end of the first window, those lived within it too."""
         clock = self.config.warmup + self.config.window
         age = jnp.arange(clock, 0, -1)
-        planes = self.prime.spec.planes
+        planes = self.prime.spec.shape
         return ring.read(self.ends[0].ring, jnp.int32(clock), age, planes)
 
     @cached_property
@@ -154,14 +154,15 @@ class Lab:
     def every_key(self) -> Where:
         """All count keys; their observations are blank, so for `bucket` only."""
         num = self.prime.spec.num_keys
-        key, obs = jnp.arange(num), jnp.zeros((num, *self.prime.spec.planes), jnp.uint8)
+        key, obs = jnp.arange(num), jnp.zeros((num, *self.prime.spec.shape), jnp.uint8)
         return Where(obs, key % self.prime.spec.num_actions, key)
 
 
-def run_lab(moments: str, seed: int = 0) -> Lab:
+def run_lab(moments: str, seed: int = 0, others: dict[str, str] | None = None) -> Lab:
     """Trains for a warm-up and two windows: init, warm-up and window are the learner's own."""
     name, settings = LABS[moments]
-    config = configure("prime", name, "smoke", SMALL | settings | {"reward.moments": moments})
+    settings = SMALL | settings | {"reward.moments": moments} | (others or {})
+    config = configure("prime", name, "smoke", settings)
     world, prime = build(config)
     assert isinstance(prime, Prime)
     learner = Learner(config, world, Watched(prime.spec, prime))

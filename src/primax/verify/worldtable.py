@@ -33,7 +33,7 @@ class WorldTable:
         none = jnp.zeros(states * actions, jnp.float32)
         key = jnp.asarray(self.key.reshape(-1))
         action = jnp.tile(jnp.arange(actions), states)
-        return Batch(obs, action, none, obs, none > 0, none + 1.0, key, key, (), ())
+        return Batch(obs, action, none, obs, none > 0, none > 0, none + 1.0, key, key, (), ())
 
 
 def outcomes(world: World) -> Any:

@@ -5,10 +5,13 @@ from pathlib import Path
 
 import numpy as np
 
+from primax import files
 from primax.errors import InputError, lookup
 from primax.worlds.grid import move_table, steps_to
 
 SMALLEST, LARGEST = 6, 32
+MOST = 1 << 16
+"""Bytes of a map: the largest has a thousand cells."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +152,8 @@ def read(layout: str) -> str:
     if not layout.endswith(".txt"):
         return layout
     try:
-        return Path(layout).read_text(encoding="utf-8").strip("\n") + "\n"
+        text = files.read(Path(layout), MOST).decode("utf-8")
+        return text.replace("\r\n", "\n").strip("\n") + "\n"
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a text file"
         raise InputError(f"cannot read layout {layout}: {reason}") from error

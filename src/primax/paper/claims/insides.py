@@ -1,19 +1,20 @@
 """Tests of claims about policy and reward; a test's docstring says when its claim holds."""
 
 import math
+from typing import Any
 
 from primax import stats
 from primax.output.sheet import bracket
 from primax.paper.claims.scores import Case, Result, mean_interval
 from primax.paper.evidence import MissingError
-from primax.paper.references import density, reference
+from primax.paper.references import density, reference, world_of
 
 WORLDS = ("butterflies", "maze")
 
 
 def one_configuration(case: Case) -> Result:
     """Every setting of the two runs but the world's and the number of steps is the same."""
-    if case.source is not case.runs:
+    if not case.is_ours:
         raise MissingError("prime", "not given by seed")
     for world in WORLDS:
         case.get("prime", world, "peak")
@@ -139,3 +140,40 @@ def margin_positive(case: Case) -> Result:
     return all(bool((x > 0).all()) for x in values), ", ".join(
         f"least {x.min():.4f}" for x in values
     )
+
+
+def heads_supply_penalty(case: Case) -> Result:
+    """In the tail the heads' detector is the largest for one in a hundred noisy elements, in both worlds."""
+    parts, is_held = [], True
+    for world in WORLDS:
+        wins = [case.get("prime", world, f"tail:wins_{d}").mean() for d in ("heads", "phi", "psi")]
+        own, all_ = (case.get("prime", world, f"tail:{c}").mean() for c in ("v_ale_heads", "v_ale"))
+        share = float(wins[0] / sum(wins)) if sum(wins) > 0 else 0.0
+        is_held &= share >= 0.01
+        parts.append(f"{world} {share:.1%} of elements, {own:.1e} of {all_:.1e}")
+    return bool(is_held), "; ".join(parts)
+
+
+def collapse_is_neutrality(case: Case) -> Result:
+    """On Maze the tail's penalty exceeds its novelty, and with λ = 0 the last rolling-20 is above half the peak."""
+    novelty, penalty = (case.get("prime", "maze", f"tail:{c}").mean() for c in ("v_epi", "penalty"))
+    peak, last = (case.get("prime_no_penalty", "maze", m).mean() for m in ("peak", "last"))
+    text = f"novelty {novelty:.1e}, penalty {penalty:.1e}; λ = 0: {peak:.2f} to {last:.2f}"
+    return bool(penalty > novelty and last > peak / 2), text
+
+
+def state_at_peak(case: Case) -> Result:
+    """Where a seed's best 20 episodes end, its mutual information is above the most a walker ever has."""
+    values = case.get("prime", "maze", "peak:mutual_information")
+    walker = case.get("random", "maze", "top:mutual_information").max()
+    tail = case.get("prime", "maze", "tail:mutual_information").mean()
+    text = f"least {values.min():.3f}, mean {values.mean():.3f}, in the tail {tail:.3f}"
+    return bool(values.min() > walker), f"{text}; a walker's largest {walker:.3f}"
+
+
+def noise_depletes(case: Case) -> Result:
+    """Over the last fifth less than half a butterfly is left, on average, when an episode ends."""
+    caught = case.get("prime", "butterflies", "score_tail").mean()
+    world: Any = world_of(case.runs, "butterflies")
+    num = world.num_butterflies
+    return bool(num - caught < 0.5), f"{num - caught:.2f} of {num} are left"

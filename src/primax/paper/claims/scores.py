@@ -25,6 +25,11 @@ class Case:
         """A value a seed."""
         return need(self.source, variant, world, measure)
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether the numbers are those of the runs."""
+        return self.source is self.runs
+
     def exact(self, world: str, policy: str) -> float:
         """A scripted policy's average."""
         return average(self.runs, world, policy)
@@ -77,6 +82,12 @@ def above_blind_sweep(case: Case) -> Result:
     low, _, text = mean_interval(case.get("prime", "butterflies", "average"))
     sweep = case.exact("butterflies", "sweep")
     return low > sweep, f"catch {text}, sweep {sweep:.2f}"
+
+
+def highest_blind(case: Case) -> Result:
+    """A blind sweep, row by row, scores no more than going to the centre and staying (both exact)."""
+    stay, sweep = (case.exact("butterflies", policy) for policy in ("centre_stay", "sweep"))
+    return sweep <= stay, f"stay {stay:.2f}, sweep {sweep:.2f}"
 
 
 def baselines_win_maze(case: Case) -> Result:

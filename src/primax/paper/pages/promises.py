@@ -13,12 +13,12 @@ from primax.verify.row import FAILS, HOLDS, PREMISE
 
 def audit_sheet(runs: Runs) -> Sheet:
     """A row a run, a column a promise."""
-    rows, verdicts = [], Counter[str]()
-    for name, cell in CELLS.items():
-        if cell.variant.method == "prime":
-            found = _verdicts(runs.of(cell))
-            verdicts.update(found)
-            rows.append((name, *found))
+    primes = {name: cell for name, cell in CELLS.items() if cell.variant.method == "prime"}
+    found = {name: _verdicts(runs.of(cell)) for name, cell in primes.items()}
+    verdicts = Counter(verdict for row in found.values() for verdict in row.values())
+    # Runs that gave a promise up have a row for it; the others none.
+    columns = list(dict.fromkeys([*AUDITS, *(column for row in found.values() for column in row)]))
+    rows = [(name, *(row.get(column, ABSENT) for column in columns)) for name, row in found.items()]
     told = ", ".join(f"{verdicts[word]} {word}" for word in (HOLDS, PREMISE, FAILS))
     notes = (
         "`primax verify --run` on every window of every seed, from windows.csv alone. A premise is "
@@ -27,14 +27,15 @@ def audit_sheet(runs: Runs) -> Sheet:
         "`primax verify --run RUN` gives bounds, values, steps and seeds.",
     )
     title = "What the paper promises, on every PRIME run"
-    return Sheet("audit", title, ("run", *AUDITS), tuple(rows), notes, (f"Rows: {told}.",))
+    return Sheet("audit", title, ("run", *columns), tuple(rows), notes, (f"Rows: {told}.",))
 
 
-def _verdicts(run: Run | Unusable) -> list[str]:
+def _verdicts(run: Run | Unusable) -> dict[str, str]:
     """Of every promise; in place of the first, why there are none."""
+    first = next(iter(AUDITS))
     if isinstance(run, Unusable):
-        return [f"({run.why})", *[ABSENT] * (len(AUDITS) - 1)]
+        return {first: f"({run.why})"}
     try:
-        return [row.verdict for row in audit_run(run)]
+        return {row.name: row.verdict for row in audit_run(run)}
     except InputError as error:
-        return [f"({error})", *[ABSENT] * (len(AUDITS) - 1)]
+        return {first: f"({error})"}

@@ -7,7 +7,7 @@ from pathlib import Path
 from primax.errors import InputError
 from primax.output.sheet import ABSENT, Sheet
 from primax.paper import references
-from primax.paper.claims.claims import FAILS, HOLDS, Tested, claims_sheet, tested
+from primax.paper.claims.claims import CANNOT_FAIL, FAILS, HOLDS, Tested, claims_sheet, tested
 from primax.paper.evidence import LEFT_OUT, Runs
 from primax.paper.experiments import CELLS
 from primax.paper.figures.figures import FIGURES
@@ -15,7 +15,7 @@ from primax.paper.pages.embed import Blocks
 from primax.paper.pages.promises import audit_sheet
 from primax.paper.pages.times import times_sheet
 from primax.paper.references import average
-from primax.paper.scorecard import card, fixed, numbers, scalars
+from primax.paper.scorecard import card, effects, fixed, numbers, scalars, spreads
 from primax.paper.tables import beside, comparisons, results
 from primax.runs import disk
 from primax.runs.config_json import to_bytes
@@ -54,8 +54,10 @@ def all_numbers(runs: Runs) -> list[card.Number]:
     parts = (
         numbers.means,
         numbers.iqms,
-        numbers.comparisons,
+        spreads.of_scores,
+        effects.comparisons,
         scalars.with_spread,
+        spreads.of_scalars,
         scalars.magnitudes,
         scalars.ranges,
         scalars.open_points,
@@ -156,7 +158,8 @@ def write_all(runs: Runs, out: Path, say: Callable[[str], None]) -> Blocks:
         warned = caveat(runs)
         told = (*warned, *judged.above, *held.above, *curve_top(runs))
         pages = {page.name: replace(page, above=warned + page.above) for page in (judged, held)}
-        pages |= {page.name: page for page in (states(runs), audit_sheet(runs), times_sheet(runs))}
+        others = (card.rules(), states(runs), audit_sheet(runs), times_sheet(runs))
+        pages |= {page.name: page for page in others}
         for sheet in (*sheets.values(), *pages.values()):
             home = out / "tables" if sheet.name in sheets else out
             disk.write_whole(home / f"{sheet.name}.md", sheet.markdown().encode())
@@ -188,10 +191,12 @@ def _headline(figure: str, table: Sheet, told: tuple[str, ...], claims: list[Tes
         for each in claims
         if each.verdict == FAILS
     ]
+    forced = [f"`{each.claim.id}`" for each in claims if each.verdict == CANNOT_FAIL]
     lists = [
         "Claims of the paper that fail here ([tests](claims.md)):" if fails else "No claim fails.",
         "\n".join(fails),
         f"Claims that hold: {', '.join(holds) or 'none'}.",
+        f"Claims whose tests cannot fail here: {', '.join(forced)}." if forced else "",
     ]
     return _joined(figure, table.body(), *told, *filter(None, lists))
 
@@ -203,7 +208,7 @@ def _joined(*blocks: str) -> str:
 
 def _index(sheets: dict[str, Sheet], figures: Blocks, told: tuple[str, ...]) -> str:
     """One page with all of it."""
-    beside = ("scorecard", "claims", "runs", "audit", "times")
+    beside = ("scorecard", "rules", "claims", "runs", "audit", "times")
     links = ", ".join(f"[{name}]({name}.md)" for name in beside)
     parts = [
         "# The paper's tables and figures, from these runs",

@@ -14,12 +14,14 @@ from primax.paper.scorecard import rule
 COLUMNS = ("id", "where", "what", "paper", "ours", "difference, 95%", "verdict", "remark")
 KINDS = {
     "means and IQMs of scores": ("mean", "iqm"),
+    "standard deviations": ("std",),
     "differences and effect sizes": ("delta", "d", "PoI"),
     "outcomes of tests": ("interval", "holm_wilcoxon", "holm_mann_whitney"),
-    "that need no learning": ("random", "position_only", "settings", "floor", "log5", "ceiling"),
 }
 """What a number is, by the first word of its id; the rest are of single runs and their insides."""
 OTHERS = "others"
+NO_LEARNING = ("random", "position_only", "settings", "floor", "log5", "ceiling")
+"""Scripted policies, settings and arithmetic: whatever an agent learns, they stay."""
 RULE = (
     "Reproduced: the 95% bootstrap interval of the difference (ours minus the paper's) lies inside "
     "the margin. If it does not contain zero, the two differ reliably, but by less than the margin.",
@@ -27,13 +29,10 @@ RULE = (
     "Undecided: the interval is not inside the margin, and it contains zero.",
     "Differs: a yes or no came out the other way (p below 0.05 in the same direction, the "
     "interval's side of zero, a setting).",
-    "The paper's seeds are not ours, so the two sides are resampled separately. If the paper gives "
-    "only mean ± std, its mean is drawn from a normal distribution. If it gives no spread, and for "
-    "d, the margin is a factor of two (around the middle, if it gives a range).",
-    "Counts of seeds may differ by one of fifteen, exact scores by 0.05 (Maze 0.005).",
-    "Verdicts are on the mean, or on what is named; a std beside it is only for information. "
-    "Numbers that the paper repeats are listed once. Single seeds are not compared, because the "
-    "paper's seeds are not ours.",
+    "The paper's seeds are not ours, so the two sides are resampled separately. [Rules](rules.md) "
+    "has what is compared for each kind of number, and the margin.",
+    "A std beside a mean has a row of its own. Numbers that the paper repeats are listed once. "
+    "Single seeds are not compared, because the paper's seeds are not ours.",
 )
 """How verdicts come about, a note for each."""
 
@@ -51,6 +50,11 @@ class Number:
     verdict: str
     is_apart: bool = False
     """Whether the interval of the difference is known, and all on one side of zero."""
+
+    @property
+    def is_learnt(self) -> bool:
+        """Whether what an agent learns can change it."""
+        return self.id.partition(".")[0] not in NO_LEARNING
 
 
 @cache
@@ -80,7 +84,7 @@ class Stated:
 def sheet(numbers: list[Number]) -> Sheet:
     """The scorecard as a table, the count of each verdict above it."""
     notes = tuple(_notes(numbers))
-    above = (_counted(numbers), _by_kind(numbers))
+    above = (_counted(numbers), _by_kind([n for n in numbers if n.is_learnt]))
     return Sheet("scorecard", "Scorecard", COLUMNS, _rows(numbers), notes, above)
 
 
@@ -107,12 +111,31 @@ def _rows(numbers: list[Number]) -> tuple[tuple[str, ...], ...]:
     )
 
 
+def rules() -> Sheet:
+    """What is compared for each kind of number, and when it is reproduced."""
+    columns = ("numbers", "what is compared", "reproduced")
+    return Sheet("rules", "The rule for each kind of number", columns, rule.RULES)
+
+
 def _counted(numbers: list[Number]) -> str:
+    """Of what learning decides; then of what needs none, which nobody should read as a success."""
+    learnt, rest = ([n for n in numbers if n.is_learnt == is_learnt] for is_learnt in (True, False))
+    told = (
+        [f"Of {len(learnt)} numbers that depend on learning: {_verdicts(learnt)}."]
+        if learnt
+        else []
+    )
+    if rest:
+        told.append(f"Of {len(rest)} that need none: {_verdicts(rest)}.")
+    return " ".join(told)
+
+
+def _verdicts(numbers: list[Number]) -> str:
     counts = Counter(n.verdict for n in numbers)
     parts = {name: f"{counts[name]} {name}" for name in rule.VERDICTS if counts[name]}
     if apart := sum(n.is_apart for n in numbers if n.verdict == rule.REPRODUCED):
         parts[rule.REPRODUCED] += f" ({apart} of them differ reliably, but by less than the margin)"
-    return f"Of {len(numbers)} numbers: {', '.join(parts.values())}."
+    return ", ".join(parts.values())
 
 
 def _by_kind(numbers: list[Number]) -> str:

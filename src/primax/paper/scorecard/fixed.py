@@ -21,6 +21,7 @@ from primax.paper.tables.beside import (
     BASELINES,
     PRIME_FIELDS,
     baseline_settings,
+    inert,
     prime_settings,
 )
 from primax.runs.read import Unusable
@@ -79,9 +80,11 @@ def _settings(runs: Runs) -> Iterator[Number]:
             for variant, world in itertools.product(variants, WORLDS):
                 if isinstance(run := runs.run(variant, world), Unusable):
                     raise MissingError(cell_name(variant, world), run.why)
-            same = sum(setting.is_same for setting in settings(runs))
+            idle = inert(runs) if variants == ("prime",) else {}
+            same = sum(s.is_same for s in settings(runs) if s.name not in idle)
             verdict = rule.REPRODUCED if same == len(fields) else rule.DIFFERS
-            return Judged(str(same), ABSENT, verdict)
+            beside = [f"{name} has no effect: {why}" for name, why in idle.items()]
+            return Judged("; ".join([str(same), *beside]), ABSENT, verdict)
 
         what = f"settings of {where} that are ours"
         yield Stated(name, where, what, str(len(fields))).found(judged)

@@ -1,6 +1,6 @@
 """The magnitudes the paper gives in its text: with a spread, without one, as a range, left open."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from primax.paper.published import published
 from primax.paper.scorecard import rule
 from primax.paper.scorecard.card import Number, Stated
 from primax.paper.scorecard.rule import Judged
+from primax.paper.scorecard.stated import in_text
 
 
 def short(value: float) -> str:
@@ -20,34 +21,9 @@ def short(value: float) -> str:
 
 def with_spread(runs: Runs) -> Iterator[Number]:
     """Means ± std of PRIME."""
-    paper = published()
-    cells = {
-        ("mi.butterflies", "tab:mi", "butterflies", "tail:mutual_information"): paper[
-            "mutual_information"
-        ]["butterflies"],
-        ("mi.maze", "tab:mi", "maze", "tail:mutual_information"): paper["mutual_information"][
-            "maze"
-        ],
-        ("last.maze", "sec:eval-h1", "maze", "last"): paper["evaluation"][
-            "prime_maze_last_rolling"
-        ],
-        ("coverage_fall", "sec:eval-butter", "butterflies", "coverage_fall"): paper["behaviour"][
-            "coverage_fall"
-        ],
-        ("distance", "sec:eval-butter", "butterflies", "distance_tail"): paper["behaviour"][
-            "min_distance_tail20"
-        ],
-        ("greedy_entropy", "sec:eval-butter", "maze", "tail:greedy_entropy"): paper["behaviour"][
-            "argmax_q_entropy_maze_tail20"
-        ],
-    }
-    for world, given in paper["discussion"]["reference_policy_distance_tail20"].items():
-        cells[f"delta_pi.{world}", "sec:discussion", world, "tail:pi_ref_from_u"] = given
-    for (name, where, world, measure), given in cells.items():
+    for name, where, world, measure, what, given in in_text():
         digits = len(str(given["std"]).partition(".")[2])
-        what = f"PRIME on {world.capitalize()}: {measure.replace('tail:', 'tail-20% ')}"
-        printed = f"{given['mean']:g} ± {given['std']:g}"
-        stated = Stated(name, where, what.replace("_", " "), printed)
+        stated = Stated(name, where, what, f"{given['mean']:g} ± {given['std']:g}")
         yield stated.found(lambda w=world, m=measure, g=given, d=digits: _spread(runs, w, m, g, d))
 
 
@@ -60,27 +36,46 @@ def _spread(runs: Runs, world: str, measure: str, given: dict, digits: int) -> J
 
 
 def magnitudes(runs: Runs) -> Iterator[Number]:
-    """Values without a spread: a factor of two."""
-    parts = published()["components"]
+    """Values without a spread: a factor of two; of a first decile, what is printed."""
     cells = []
     for name, column in (("cross_head_variance", "v_lotv"), ("count", "v_count")):
-        for world, given in parts[name].items():
-            for when, kind in (("first_decile", "first"), ("tail20", "tail")):
+        for world, given in published()["components"][name].items():
+            for when, kind, judge in (
+                ("first_decile", "first", _printed),
+                ("tail20", "tail", _factor),
+            ):
                 if when in given:
-                    cells.append((f"{name}.{world}.{when}", world, f"{kind}:{column}", given[when]))
+                    cell = (f"{name}.{world}.{when}", world, f"{kind}:{column}", given[when], judge)
+                    cells.append(cell)
     for world, value in published()["ablation_text"]["aleatoric_tail20"].items():
-        cells.append((f"aleatoric.{world}.tail20", world, "tail:v_ale", value))
-    for name, world, measure, value in cells:
+        cells.append((f"aleatoric.{world}.tail20", world, "tail:v_ale", value, _aleatoric))
+    for name, world, measure, value, judge in cells:
         words = name.replace(f".{world}", "").replace(".", ", ").replace("_", " ")
         what = f"PRIME on {world.capitalize()}: {words}"
         stated = Stated(name, "app:estimators, sec:eval-gate", what, short(value))
-        yield stated.found(lambda w=world, m=measure, v=value: _factor(runs, w, m, v))
+        ours = lambda w=world, m=measure: need(runs, "prime", w, m)  # noqa: E731
+        absent = lambda w=world: need(runs, "prime", w, "tail:no_data")  # noqa: E731
+        yield stated.found(lambda j=judge, o=ours, v=value, a=absent: j(o(), v, a))
 
 
-def _factor(runs: Runs, world: str, measure: str, value: float) -> Judged:
-    ours = need(runs, "prime", world, measure)
+def _factor(ours: stats.Floats, value: float, _: Callable[[], stats.Floats]) -> Judged:
     text = short(float(ours.mean()))
     return rule.against_value(text, ours, value, rule.factor_band(value), ".2g")
+
+
+def _printed(ours: stats.Floats, value: float, _: Callable[[], stats.Floats]) -> Judged:
+    """Where the schedule decides more than the policy, twice the value is another value."""
+    return rule.against_printed(short(float(ours.mean())), ours, value, ".2g")
+
+
+def _aleatoric(ours: stats.Floats, value: float, absent: Callable[[], stats.Floats]) -> Judged:
+    """Of all rows, those without data as zeros, and of rows with data; where that decides, neither."""
+    readings = ours, ours / np.maximum(1 - absent(), 1e-12)
+    judged = [_factor(of, value, absent) for of in readings]
+    text = f"{judged[0].ours}; {judged[1].ours} of rows with data"
+    if judged[0].verdict != judged[1].verdict:
+        return Judged(text, ABSENT, rule.UNDETERMINED)
+    return judged[0]._replace(ours=text)
 
 
 def ranges(runs: Runs) -> Iterator[Number]:
@@ -90,7 +85,7 @@ def ranges(runs: Runs) -> Iterator[Number]:
         stated = Stated(f"y_abs.{world}", "sec:eval-theory", what, bracket(low, high))
         middle = (low + high) / 2
         ends = (middle / rule.FACTOR, middle * rule.FACTOR)
-        yield stated.found(lambda w=world, e=ends: _range(runs, w, "tail:y_abs", e))
+        yield stated.found(lambda w=world, e=ends: _largest_targets(runs, w, e))
     low, high = published()["evaluation"]["prime_maze_peak_range"]
     stated = Stated(
         "peak_range.maze",
@@ -100,6 +95,16 @@ def ranges(runs: Runs) -> Iterator[Number]:
     )
     margin = rule.MARGINS["maze", "peak"]
     yield stated.found(lambda: _range(runs, "maze", "peak", (low - margin, high + margin), True))
+
+
+def _largest_targets(runs: Runs, world: str, ends: tuple[float, float]) -> Judged:
+    """The sentence says that targets stay below a ceiling: it is about the largest, not the mean."""
+    is_kept = runs.sample("prime", world, "tail:y_abs_top") is not None
+    measure, of = ("y_abs_top", "minibatch") if is_kept else ("y_abs_max", "window")
+    judged = _range(runs, world, f"tail:{measure}", ends)
+    mean = need(runs, "prime", world, "tail:y_abs")
+    beside = f"all targets {bracket(float(mean.min()), float(mean.max()))}"
+    return judged._replace(ours=f"{judged.ours} (largest of each {of}; {beside})")
 
 
 def _range(

@@ -108,6 +108,14 @@ def prime_settings(runs: Runs) -> list[Setting]:
     return compared_settings("prime_settings", PRIME_FIELDS, _both(runs, ("prime",)))
 
 
+def inert(runs: Runs) -> dict[str, str]:
+    """Settings of PRIME that have a value and no effect in our runs, and why."""
+    found = {"calibration_b_max": "the offset cancels when logits are centred"}
+    if all(run.get("reward.moments") == "bucket" for run in _both(runs, ("prime",))):
+        found["neighbors"] = "moments are of rows with the same key"
+    return found
+
+
 def baseline_settings(runs: Runs) -> list[Setting]:
     """The baselines'."""
     return compared_settings("baseline_settings", BASELINE_FIELDS, _both(runs, _baselines()))

@@ -53,15 +53,17 @@ WINDOWS = (
 
 
 def episodes(table: Grid) -> dict[str, Any]:
-    """Rolling means over 20 episodes, at no more than 256 of them, evenly spaced."""
+    """Every column that was measured, smoothed."""
+    known = [c.name for c in EPISODES if c.name in table and np.isfinite(table[c.name]).any()]
+    columns = {name: column(smoothed(table, name)[1]) for name in known}
+    return {"steps": smoothed(table, "score")[0].astype(int).tolist(), "columns": columns}
+
+
+def smoothed(table: Grid, name: str) -> tuple[Floats, Floats]:
+    """Rolling means over 20 episodes, at no more than 256 of them, evenly spaced, and their steps."""
     ends = table["step"][min(ROLLING, len(table["step"])) - 1 :]
     thin = np.unique(np.linspace(0, len(ends) - 1, POINTS).round().astype(int))
-    columns = {
-        c.name: column(_rolling(table[c.name])[:, thin])
-        for c in EPISODES
-        if c.name in table and np.isfinite(table[c.name]).any()
-    }
-    return {"steps": ends[thin].astype(int).tolist(), "columns": columns}
+    return ends[thin], _rolling(table[name])[:, thin]
 
 
 def _rolling(values: Floats) -> Floats:
@@ -74,23 +76,21 @@ def _rolling(values: Floats) -> Floats:
 
 
 def windows(table: Grid, points: int) -> dict[str, Any]:
+    """Every column that was measured, binned."""
+    known = [c.name for c in WINDOWS if c.name in table and np.isfinite(table[c.name]).any()]
+    columns = {name: column(binned(table, name, points)[1]) for name in known}
+    ends = binned(table, "step", points)[0].astype(int).tolist()
+    return {"steps": ends, "columns": columns, "windows": len(table["step"])}
+
+
+def binned(table: Grid, name: str, points: int = POINTS) -> tuple[Floats, Floats]:
     """Means over as many equal runs of windows as there are points; of maxima the maximum."""
-    length = len(table["step"])
-    bins = np.array_split(np.arange(length), min(points, length))
-    columns = {
-        c.name: column(_binned(table[c.name], bins, c.name.endswith("_max")))
-        for c in WINDOWS
-        if c.name in table and np.isfinite(table[c.name]).any()
-    }
-    ends = [int(table["step"][part[-1]]) for part in bins]
-    return {"steps": ends, "columns": columns, "windows": length}
-
-
-def _binned(values: Floats, bins: list[np.ndarray], is_max: bool) -> Floats:
-    if all(len(part) == 1 for part in bins):
-        return values
-    reduce = np.max if is_max else np.mean
-    return np.stack([reduce(values[:, part], axis=1) for part in bins], axis=1)
+    steps, values = table["step"], np.atleast_2d(table[name])
+    bins = np.array_split(np.arange(len(steps)), min(points, len(steps)))
+    if any(len(part) > 1 for part in bins):
+        reduce = np.max if name.endswith("_max") else np.mean
+        values = np.stack([reduce(values[:, part], axis=1) for part in bins], axis=1)
+    return steps[[part[-1] for part in bins]], values
 
 
 def window_points(tables: list[Grid]) -> int:

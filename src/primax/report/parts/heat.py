@@ -5,40 +5,23 @@ from typing import Any
 
 import numpy as np
 
-from primax.errors import InputError
+from primax import explain
 from primax.report.packing import U8, Scale, quantise, scale_of, text
+from primax.runs.records import check_maps
 
 BYTES = 2_700_000
 """All maps on a page take about so much."""
 POSITIONS, FEWEST_BY_SEED, FEWEST = 60, 20, 8
 """Of the slider: at most, at least where every seed is kept, at least."""
-MAPS = {
-    "visits": ("visits", "% of steps", "√"),
-    "v_epi": ("V_epi", "what can be learnt", "log"),
-    "v_ale": ("V_ale", "what is noise", "√"),
-    "v_ahead": ("look-ahead", "the gate", "log"),
-    "r_int": ("R_int", "before scale and clip", ""),
-    "reward": ("reward", "scaled and clipped", ""),
-}
-"""Name, what it is, and how its colours go where not evenly: what cannot be negative spans a lot."""
+MAPS = explain.MAPS | {"visits": ("visits", "% of steps", "√")}
 Arrays = dict[str, np.ndarray]
 
 
 def checked(maps: Arrays, seeds: tuple[int, ...]) -> Arrays:
     """The maps with seeds in rising order; InputError where they are not those of the run."""
-    if not {"step", "seed", "visits"} <= set(maps):
-        raise InputError("maps.npz lacks step, seed or visits")
+    check_maps(maps, seeds)
     order = np.argsort(maps["seed"], kind="stable")
-    if maps["seed"][order].tolist() != list(seeds):
-        raise InputError("maps.npz and config.json have different seeds")
-    steps, shape = maps["step"], maps["visits"].shape
-    named = {name: maps[name] for name in MAPS if name in maps}
-    if len(shape) != 4 or shape[:2] != (len(steps), len(seeds)) or not len(steps):
-        raise InputError(f"maps.npz has visits of shape {shape}")
-    for name, values in named.items():
-        if values.shape != shape:
-            raise InputError(f"maps.npz has {name} of shape {values.shape}")
-    return {"step": steps} | {name: values[:, order] for name, values in named.items()}
+    return {"step": maps["step"]} | {name: maps[name][:, order] for name in MAPS if name in maps}
 
 
 def pack(maps: Arrays, room: int) -> dict[str, Any]:

@@ -25,9 +25,19 @@ class Audit:
     def has_failure(self) -> bool:
         return any(row.verdict == FAILS for row in self.rows)
 
+    def row(self, name: str) -> Row | None:
+        """The row of a promise; None where it does not apply."""
+        return next((row for row in self.rows if row.name == name), None)
+
 
 def audited(run: Run) -> Audit:
     """Every promise against the run's own table of windows."""
     rows = audit_run(run)
     kept = tuple(row for row in rows if row.verdict != ABSENT)
     return Audit(kept, len(rows) - len(kept))
+
+
+def promises(audits: list[Audit]) -> dict[str, str]:
+    """Every promise that applies to some run, in the order of the longest list: name and statement."""
+    longest = sorted(audits, key=lambda audit: -len(audit.rows))
+    return {row.name: row.statement for audit in longest for row in audit.rows}

@@ -1,10 +1,12 @@
 """What `primax reproduce` wrote of a reproduction: its scorecard and claims, for a page."""
 
 import csv
+import io
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from primax import files
 from primax.errors import InputError
 from primax.output.sheet import ABSENT
 from primax.paper.claims import claims
@@ -14,6 +16,28 @@ from primax.report.reading import Gap, attempt
 from primax.runs.read import BROKEN
 
 COLUMNS = {"scorecard.csv": card.COLUMNS, "claims.csv": claims.COLUMNS}
+PLACES = {
+    "sec:setting": "Section 3",
+    "sec:eval-setup": "Section 6.1",
+    "sec:eval-h1": "Section 6.2",
+    "sec:eval-theory": "Section 6.2",
+    "sec:eval-butter": "Section 6.3",
+    "sec:eval-gate": "Section 6.4",
+    "sec:discussion": "Section 7",
+    "app:exp": "Appendix A",
+    "app:stats": "Appendix B",
+    "app:estimators": "Appendix C",
+    "tab:main": "Table 1",
+    "tab:ablations": "Table 2",
+    "tab:hp-prime": "Table 3",
+    "tab:hp-base": "Table 4",
+    "tab:stats": "Table 5",
+    "tab:iqm": "Table 6",
+    "tab:seed": "Table 7",
+    "tab:mi": "Table 8",
+    "tab:scope": "Table 9",
+}
+"""What the labels in the paper's source are in print."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +48,7 @@ class Sheet:
     counts: tuple[tuple[str, int], ...]
     """Of each verdict."""
     places: tuple[str, ...]
-    """Labels of the paper's tables and sections."""
+    """The paper's tables and sections."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +65,9 @@ class Reproduction:
 def read(folder: Path) -> Reproduction:
     """From its CSV files, so that the page says what they say."""
     scorecard = attempt("scorecard", lambda: _sheet(folder, "scorecard.csv", "verdict", VERDICTS))
-    claimed = attempt(
-        "claims", lambda: _sheet(folder, "claims.csv", "ours", (claims.HOLDS, claims.FAILS))
-    )
+    claimed = attempt("claims", lambda: _sheet(folder, "claims.csv", "ours", claims.VERDICTS))
     note = folder / "scale"
-    scale = attempt("scale", lambda: note.read_text(encoding="utf-8").strip())
+    scale = attempt("scale", lambda: files.read(note).decode("utf-8").strip())
     caveats = attempt("runs", lambda: _caveats(_rows(folder, "runs.csv")))
     return Reproduction(
         str(folder),
@@ -60,8 +82,8 @@ def _rows(folder: Path, name: str) -> list[dict[str, str]]:
     path = folder / name
     if not path.exists():
         raise InputError(f"no {name}: primax reproduce --no-run --out {folder} writes it")
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file, strict=True))
+    text = files.read(path).decode("utf-8")
+    rows = list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
     if not rows or any(None in row or None in row.values() for row in rows):
         raise InputError(f"{path} is not the table primax reproduce writes")
     return [{key: value.strip("`") for key, value in row.items()} for row in rows]
@@ -72,11 +94,26 @@ def _sheet(folder: Path, name: str, verdict: str, order: tuple[str, ...]) -> She
     lacking = [column for column in COLUMNS[name] if column not in rows[0]]
     if lacking:
         raise InputError(f"{folder / name} has no column {lacking[0]}")
-    found = Counter(row[verdict] for row in rows)
+    rows = [row | {"verdict": row[verdict] + _no_learning(name, row)} for row in rows]
+    found = Counter(row["verdict"] for row in rows)
     names = [*order, *sorted(set(found) - set(order))]
     counts = tuple((word, found[word]) for word in names if found[word])
-    rows = [row | {"verdict": row[verdict]} for row in rows]
+    rows = [row | {"where": _place(row["where"])} for row in rows]
+    if name == "claims.csv":
+        rank = {claims.FAILS: 0, claims.HOLDS: 2}
+        rows.sort(key=lambda row: rank.get(row["verdict"], 1))
     return Sheet(tuple(rows), counts, tuple(sorted({row["where"] for row in rows})))
+
+
+def _place(labels: str) -> str:
+    """`tab:main` as `Table 1`; what is no label of the paper stays."""
+    return ", ".join(PLACES.get(label, label) for label in labels.split(", "))
+
+
+def _no_learning(name: str, row: dict[str, str]) -> str:
+    """What no agent can change is not counted with what was learnt."""
+    is_fixed = name == "scorecard.csv" and row["id"].partition(".")[0] in card.NO_LEARNING
+    return ", without learning" if is_fixed else ""
 
 
 def _caveats(rows: list[dict[str, str]]) -> tuple[str, ...]:

@@ -41,16 +41,31 @@ P.chart = (home, place) => {
   const tip = P.el("div", { class: "tip", role: "status", hidden: "" }), unit = P.el("span", { class: "unit" });
   const message = P.el("p", { class: "message", hidden: "" }), plot = P.el("div", { class: "plot" }, canvas, over, tip);
   const legend = P.el("fieldset", { class: "chips legend" }, P.el("legend", {}, "Methods"));
-  home.append(P.el("div", { class: "chart" }, P.el("h3", {}, place.title), unit, plot, message, legend));
-  let shape = null, at = -1;
-  const draw = () => { unit.textContent = P.unitOf(place); shape = P.drawChart(canvas, over, place, on, message); at = -1; tip.hidden = true; };
+  const saver = P.saver(() => `${place.title}, ${P.view.column}`, () => P.chartPicture(place, on), () => P.curveRows(P.linesOf(place, on)));
+  home.append(P.el("div", { class: "chart" }, saver, P.el("h3", {}, place.title), unit, plot, message, legend));
+  let shape = null, at = -1, focus = null, size = [0, 0];
+  const paint = () => { shape = P.drawChart(P.sized(canvas, ...size), ...size, place, P.linesOf(place, on), focus); };
+  const draw = () => {
+    const width = plot.clientWidth;
+    size = [width, Math.round(Math.max(250, Math.min(330, width * 0.62)))];
+    over.style.height = canvas.style.height = `${size[1]}px`;
+    P.sized(over, ...size);
+    unit.textContent = P.unitOf(place); at = -1; tip.hidden = true;
+    paint();
+    P.describe(canvas, message, place, on);
+  };
   const again = P.drawn(plot, draw);
+  const stress = (run) => { if (run !== focus) { focus = run; if (shape) paint(); } };
   place.runs.forEach((run, i) => {
     if (i === place.own) legend.append(P.el("span", { class: "apart" }, "Not in the paper"));
-    const box = P.el("input", { type: "checkbox" });
+    const box = P.el("input", { type: "checkbox" }), chip = P.el("label", { class: "chip" }, box, P.swatch(P.el("i", { class: "swatch", "data-run": run }), run), P.index.runs[run].label);
     box.checked = on.has(run);
     box.addEventListener("change", () => { if (box.checked) on.add(run); else on.delete(run); again(); });
-    legend.append(P.el("label", { class: "chip" }, box, P.swatch(P.el("i", { class: "swatch", "data-run": run }), run), P.index.runs[run].label));
+    chip.addEventListener("pointerenter", () => stress(run));
+    chip.addEventListener("pointerleave", () => stress(null));
+    box.addEventListener("focus", () => { if (box.matches(":focus-visible")) stress(run); });
+    box.addEventListener("blur", () => stress(null));
+    legend.append(chip);
   });
   if (place.runs.length > 3) {
     for (const [name, wanted] of [["all", true], ["none", false]]) {
@@ -63,10 +78,16 @@ P.chart = (home, place) => {
       P.$("legend", legend).append(button);
     }
   }
-  const show = (step) => { if (shape?.lines.length) P.point(over, tip, shape, step); };
-  canvas.addEventListener("pointermove", (event) => { if (shape) { at = shape.stepAt(event.offsetX); show(at); } });
-  canvas.addEventListener("pointerleave", () => { tip.hidden = true; P.clear(over); });
-  canvas.addEventListener("blur", () => { tip.hidden = true; P.clear(over); });
+  const show = (step) => { if (shape?.lines.length) P.point(over, tip, shape, step, focus); };
+  const leave = () => { tip.hidden = true; P.clear(over); stress(null); };
+  canvas.addEventListener("pointermove", (event) => {
+    if (!shape?.lines.length) return;
+    at = shape.stepAt(event.offsetX);
+    stress(P.nearest(shape, at, event.offsetY));
+    show(at);
+  });
+  canvas.addEventListener("pointerleave", leave);
+  canvas.addEventListener("blur", leave);
   canvas.addEventListener("keydown", (event) => {
     const by = { ArrowLeft: -1, ArrowRight: 1, PageDown: -10, PageUp: 10 }[event.key];
     if (!shape || (!by && !["Home", "End"].includes(event.key))) return;
@@ -79,6 +100,27 @@ P.chart = (home, place) => {
   return again;
 };
 
+P.linesOf = (place, on) => place.runs.filter((run) => on.has(run)).map((run) => ({ run, curve: P.curve(run, P.view.table, P.view.column) })).filter((line) => line.curve);
+// What a chart says in words: to those who cannot see it, and of lines that are not there.
+P.describe = (canvas, message, place, on) => {
+  const lines = P.linesOf(place, on), label = (run) => P.index.runs[run].label;
+  const lacking = place.runs.filter((run) => on.has(run) && !P.index.runs[run].columns[P.view.table]?.includes(P.view.column)).map(label);
+  message.textContent = !lines.length && !lacking.length ? "Every method is switched off."
+    : lacking.length ? `Not drawn, for the run did not record it: ${lacking.join(", ")}.` : "";
+  message.hidden = !message.textContent;
+  canvas.setAttribute("aria-label", `${place.title}: ${P.unitOf(place)}. ${lines.map(({ run, curve }) => `${label(run)} ends at ${P.number(curve.mean.at(-1))}`).join("; ")}`);
+};
+P.chartPicture = (place, on) => P.picture(760, 420, place.title, P.unitOf(place), (group) => P.drawChart(P.pen(group), 760, 420, place, P.linesOf(place, on), null, Infinity));
+// Every number of the lines, a row a point, in as many digits as were stored; runs without a seed leave its column empty.
+P.curveRows = (lines) => {
+  const stored = (v) => +v.toPrecision(5);
+  const seeds = [...new Set(lines.flatMap(({ run }) => P.index.runs[run].seeds))].sort((a, b) => a - b);
+  const rows = lines.flatMap(({ run, curve: { steps, values, ...curve } }) => [...steps.keys()].map((i) => [
+    P.index.runs[run].label, steps[i], ...["mean", "std", "low", "high"].map((name) => stored(curve[name][i])),
+    ...seeds.map((seed) => { const row = P.index.runs[run].seeds.indexOf(seed); return row < 0 ? NaN : stored(values[row * steps.length + i]); })]));
+  return [["method", "step", "mean", "std", "lowest", "highest", ...seeds.map((seed) => `seed ${seed}`)], ...rows];
+};
+
 P.unitOf = (place) => {
   const column = P.index.columns[P.view.table].find((c) => c.name === P.view.column);
   if (column.name === "score") return `${place.score}, rolling mean of 20`;
@@ -86,173 +128,6 @@ P.unitOf = (place) => {
 };
 
 P.clear = (canvas) => canvas.getContext("2d").clearRect(0, 0, canvas.width, canvas.height);
-
-P.drawChart = (canvas, over, place, on, message) => {
-  const { table, column, band, each, log } = P.view;
-  const lines = place.runs.filter((run) => on.has(run)).map((run) => ({ run, curve: P.curve(run, table, column) })).filter((line) => line.curve);
-  const lacking = place.runs.filter((run) => on.has(run) && !P.index.runs[run].columns[table]?.includes(column)).map((run) => P.index.runs[run].label);
-  message.textContent = !lines.length && !lacking.length ? "Every method is switched off."
-    : lacking.length ? `Not drawn, for the run did not record it: ${lacking.join(", ")}.` : "";
-  message.hidden = !message.textContent;
-  const levels = P.view.lines && column === "score" ? place.lines.filter((line) => line.value !== null) : [];
-  const width = canvas.parentElement.clientWidth, height = Math.round(Math.max(250, Math.min(330, width * 0.62)));
-  const context = P.sized(canvas, width, height);
-  P.sized(over, width, height);
-  over.style.height = canvas.style.height = `${height}px`;
-  canvas.setAttribute("aria-label", `${place.title}: ${P.unitOf(place)}. ${lines.map(({ run, curve }) => `${P.index.runs[run].label} ends at ${P.number(curve.mean.at(-1))}`).join("; ")}`);
-  if (!lines.length) return { lines: [], stepAt: () => 0, x0: 0, x1: 0 };
-
-  let low = Infinity, high = -Infinity, x1 = 0, x0 = 0;
-  const spread = (curve, i) => band === "std" && !Number.isNaN(curve.std[i])
-    ? [Math.max(curve.mean[i] - curve.std[i], curve.low[i]), Math.min(curve.mean[i] + curve.std[i], curve.high[i])]
-    : [curve.low[i], curve.high[i]];
-  for (const { curve } of lines) {
-    x1 = Math.max(x1, curve.steps.at(-1));
-    for (let i = 0; i < curve.steps.length; i++) {
-      const ends = each ? [curve.low[i], curve.high[i]] : band === "none" ? [curve.mean[i], curve.mean[i]] : spread(curve, i);
-      for (const v of [...ends, curve.mean[i]]) {
-        if (Number.isNaN(v) || (log && v <= 0)) continue;
-        low = Math.min(low, v); high = Math.max(high, v);
-      }
-    }
-  }
-  for (const line of levels) { if (!log || line.value > 0) { low = Math.min(low, line.value); high = Math.max(high, line.value); } }
-  if (!Number.isFinite(low)) { low = log ? 1e-3 : 0; high = 1; }
-  if (log) { low = Math.max(low, high * 1e-9); low = Math.log10(low) - 0.08; high = Math.log10(high) + 0.08; }
-  else { if (low > 0 && low < 0.5 * high) low = 0; const room = 0.05 * (high - low || Math.abs(high) || 1); high += room; if (low !== 0) low -= room; }
-
-  context.font = P.font();
-  const yTicks = log ? P.logTicks(low, high) : P.ticks(low, high, 7);
-  const yText = (t) => (log ? (10 ** t).toExponential(0).replace("e+", "e").replace("-", "−") : P.number(t).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, ""));
-  const left = 12 + Math.max(24, ...yTicks.map((t) => context.measureText(yText(t)).width));
-  const names = [...(lines.length <= 8 ? lines.map(({ run, curve }) => ({ text: P.index.runs[run].label, ink: P.wordsOf(run), v: [...curve.mean].reverse().find((v) => !Number.isNaN(v)) })) : []),
-    ...levels.map((line) => ({ text: line.name, ink: P.colour("dim"), v: line.value }))];
-  const isWide = width >= 460;
-  const widest = Math.max(0, ...names.map((name) => context.measureText(name.text).width));
-  const right = isWide && names.length ? Math.min(widest + 14, width * 0.3) : 10, top = 10, bottom = 36;
-  const X = (step) => left + ((step - x0) / (x1 - x0 || 1)) * (width - left - right);
-  const flip = (v) => (log ? Math.log10(Math.max(v, 1e-300)) : v);
-  const Y = (v) => top + (1 - (flip(v) - low) / (high - low || 1)) * (height - top - bottom);
-
-  context.strokeStyle = P.colour("line"); context.fillStyle = P.colour("dim"); context.lineWidth = 1;
-  context.textAlign = "right"; context.textBaseline = "middle";
-  for (const t of yTicks) {
-    const y = Math.round(top + (1 - (t - low) / (high - low || 1)) * (height - top - bottom)) + 0.5;
-    context.beginPath(); context.moveTo(left, y); context.lineTo(width - right, y); context.stroke();
-    context.fillText(yText(t), left - 8, y);
-  }
-  context.textBaseline = "top";
-  const unit = x1 < 2000 ? 1 : 1000;
-  for (const t of P.ticks(0, x1 / unit, width < 460 ? 4 : 6)) {
-    context.textAlign = X(t * unit) > width - right - 14 ? "right" : "center";
-    context.fillText(`${t}${t && unit > 1 ? "k" : ""}`, Math.min(X(t * unit), width - right), height - bottom + 8);
-  }
-  context.textAlign = "right"; context.fillText("environment steps", width - right, height - 13);
-
-  context.save();
-  context.beginPath(); context.rect(left - 3, top - 3, width - left - right + 6, height - top - bottom + 6); context.clip();
-  context.setLineDash([2, 4]); context.strokeStyle = P.colour("dim"); context.lineWidth = 1.2;
-  for (const line of levels) { context.beginPath(); context.moveTo(left, Y(line.value)); context.lineTo(width - right, Y(line.value)); context.stroke(); }
-  context.setLineDash([]);
-  for (const { run, curve } of lines) {
-    const n = curve.steps.length;
-    context.fillStyle = context.strokeStyle = P.inkOf(run);
-    if (band !== "none" && curve.seeds > 1 && !each) {
-      context.globalAlpha = P.isDark() ? 0.22 : 0.15;
-      for (const [from, to] of P.stretches(curve.mean)) {
-        context.beginPath();
-        for (let i = from; i < to; i++) context.lineTo(X(curve.steps[i]), Y(spread(curve, i)[1]));
-        for (let i = to - 1; i >= from; i--) context.lineTo(X(curve.steps[i]), Y(spread(curve, i)[0]));
-        context.closePath(); context.fill();
-      }
-    }
-    if (each) {
-      context.globalAlpha = 0.38; context.lineWidth = 0.8;
-      for (let s = 0; s < curve.seeds; s++) P.stroke(context, curve.steps, curve.values.subarray(s * n, (s + 1) * n), X, Y);
-    }
-    context.globalAlpha = 1; context.lineWidth = 2; context.setLineDash(P.index.runs[run].dash);
-    P.stroke(context, curve.steps, curve.mean, X, Y);
-    context.setLineDash([]);
-  }
-  context.restore();
-  P.nameLines(context, names.filter((name) => name.v !== undefined && (!log || name.v > 0)).map((name) => ({ ...name, y: Y(name.v) })), isWide, { left, right, width, top, height: height - bottom });
-  return { lines, levels, X, Y, x0, x1, top, width, height: height - bottom, stepAt: (x) => Math.min(x1, Math.max(x0, x0 + ((x - left) / (width - left - right)) * (x1 - x0))) };
-};
-
-// In powers of ten; with their halves and fifths where there are few.
-P.logTicks = (low, high) => {
-  const found = [];
-  for (let e = Math.floor(low); e <= high; e++) {
-    for (const k of high - low < 2.2 ? [1, 2, 5] : [1]) found.push(e + Math.log10(k));
-  }
-  const step = Math.ceil(found.length / 9);
-  return found.filter((t, i) => t >= low && t <= high && i % step === 0);
-};
-
-P.stretches = (values) => {
-  const found = [];
-  let from = -1;
-  for (let i = 0; i <= values.length; i++) {
-    const isGap = i === values.length || Number.isNaN(values[i]);
-    if (!isGap && from < 0) from = i;
-    if (isGap && from >= 0) { found.push([from, i]); from = -1; }
-  }
-  return found;
-};
-P.stroke = (context, steps, values, X, Y) => {
-  for (const [from, to] of P.stretches(values)) {
-    context.beginPath();
-    for (let i = from; i < to; i++) context.lineTo(X(steps[i]), Y(values[i]));
-    if (to > from + 1) { context.stroke(); continue; }
-    context.arc(X(steps[from]), Y(values[from]), 2, 0, 7); // a line of one point is a dot
-    context.fillStyle = context.strokeStyle; context.fill();
-  }
-};
-// Names stand beside the ends of their lines, moved apart where they would touch.
-P.nameLines = (context, names, isWide, box) => {
-  context.textBaseline = "middle"; context.textAlign = "left";
-  if (!isWide) names = names.filter((name) => name.ink === P.colour("dim"));
-  names.sort((a, b) => a.y - b.y);
-  const gap = 14;
-  for (let i = 1; i < names.length; i++) names[i].y = Math.max(names[i].y, names[i - 1].y + gap);
-  for (let i = names.length - 1; i >= 0; i--) names[i].y = Math.min(names[i].y, (names[i + 1]?.y ?? box.height + gap - 1) - gap);
-  for (const name of names) {
-    context.fillStyle = name.ink;
-    if (isWide) { context.fillText(name.text, box.width - box.right + 8, name.y, box.right - 8); continue; }
-    context.textAlign = "right"; context.font = P.font(11);
-    const width = context.measureText(name.text).width, x = box.width - box.right - 2;
-    context.fillStyle = P.colour("paper"); context.globalAlpha = 0.8; context.fillRect(x - width - 3, name.y - 14, width + 6, 13); context.globalAlpha = 1;
-    context.fillStyle = name.ink; context.fillText(name.text, x, name.y - 7);
-  }
-};
-
-// The values at a step, nearest point of each line.
-P.point = (over, tip, shape, step) => {
-  P.clear(over);
-  const context = over.getContext("2d"), x = shape.X(step);
-  context.strokeStyle = P.colour("dim"); context.lineWidth = 1;
-  context.beginPath(); context.moveTo(x, shape.top); context.lineTo(x, shape.height); context.stroke();
-  const rows = [];
-  let nearest = step;
-  for (const { run, curve } of shape.lines) {
-    let i = 0, j = curve.steps.length - 1;
-    while (j - i > 1) { const k = (i + j) >> 1; if (curve.steps[k] <= step) i = k; else j = k; }
-    if (step - curve.steps[i] > curve.steps[j] - step) i = j;
-    if (Number.isNaN(curve.mean[i])) continue;
-    if (!rows.length) nearest = curve.steps[i];
-    rows.push({ run, v: curve.mean[i], std: curve.std[i] });
-    context.fillStyle = P.inkOf(run);
-    context.beginPath(); context.arc(shape.X(curve.steps[i]), shape.Y(curve.mean[i]), 3.5, 0, 7); context.fill();
-  }
-  rows.sort((a, b) => b.v - a.v);
-  const body = rows.map(({ run, v, std }) => P.el("tr", {},
-    P.el("td", {}, P.swatch(P.el("i", { class: "swatch" }), run), P.index.runs[run].label),
-    P.el("td", { class: "r" }, P.number(v)), P.el("td", { class: "dim" }, Number.isNaN(std) ? "" : `± ${P.number(std)}`)));
-  tip.replaceChildren(P.el("div", { class: "when" }, `step ${P.steps(nearest)}`), P.el("table", {}, P.el("tbody", {}, ...body)));
-  tip.hidden = false;
-  const width = tip.offsetWidth, isLeft = x > shape.width / 2;
-  tip.style.left = `${Math.min(Math.max(0, isLeft ? x - width - 14 : x + 14), Math.max(0, shape.width - width))}px`;
-};
 
 // A small mean curve in each row of the table of runs.
 P.startSparks = () => P.all("[data-spark]").forEach((canvas) => P.drawn(canvas, () => {

@@ -6,7 +6,7 @@ P.startReplays = () => {
   view.hidden = false;
   P.options(run, runs.map((i) => [i, P.index.runs[i].name]), first);
   const state = { timer: 0 };
-  const draw = () => P.drawReplay(state, +at.value);
+  const draw = () => { state.at = +at.value; P.drawReplay(state); };
   const stop = () => { clearTimeout(state.timer); state.timer = 0; play.textContent = "Play"; play.setAttribute("aria-pressed", "false"); };
   const packed = () => P.chunk(+run.value, "replays");
   const load = () => {
@@ -28,6 +28,7 @@ P.startReplays = () => {
     P.options(episode, found.map(([i, e]) => [i, `${P.steps(e.episode)} (steps to ${P.steps(e.step)}), score ${P.number(e.score)}`]), best(found)[0]);
     load();
   };
+  P.$("#replay-view .controls").append(P.saver(() => state.episode ? P.replayTitle(state) : "replay", () => P.replayPicture(state), () => P.replayRows(state)));
   let isReady = false;
   P.drawn(view, () => { if (isReady) { P.replayParts(state); draw(); } else { isReady = true; seeds(); } });
   run.addEventListener("change", seeds);
@@ -77,8 +78,8 @@ P.replayParts = (state) => {
     : P.index.runs[state.run].method === "prime" ? "The reward's parts cannot be shown: this run's maps are missing or end before the episode." : "The reward's parts cannot be shown: only PRIME's runs record them.";
 };
 
-P.drawReplay = (state, at) => {
-  const { episode, frames, packed } = state, frame = frames[at];
+P.drawReplay = (state) => {
+  const { episode, frames, packed, at } = state, frame = frames[at];
   P.drawWorld(P.$("#stage"), packed, frames, at);
   const facts = [["step", `${at} of ${episode.actions.length}`], ["next action", at < episode.actions.length ? P.action(P.index.actions[+episode.actions[at]]) : "none: the end"], ["score of the episode", P.number(episode.score)]];
   if (episode.left) facts.push(["alive", at < episode.left.length ? String(episode.left[at]) : "—"]);
@@ -86,23 +87,51 @@ P.drawReplay = (state, at) => {
   P.$("#replay-at").setAttribute("aria-valuetext", facts[0][1]);
   P.$("#stage").setAttribute("aria-label", `The world at step ${facts[0][1]}: ${Object.entries(frame).filter(([name]) => name !== "wall").map(([name, cells]) => `${cells.length} ${name}`).join(", ")}`);
   P.$("#replay-lack").hidden = !state.parts.length || state.parts.some(({ values }) => !Number.isNaN(values[at] ?? 0));
-  for (const { values, scale: [low, high], value, canvas } of state.parts) {
+  for (const part of state.parts) {
+    const { values, value, canvas } = part, width = canvas.clientWidth;
     value.textContent = at < values.length ? (Number.isNaN(values[at]) ? "no data" : P.number(values[at])) : "—";
-    const width = canvas.clientWidth, context = P.sized(canvas, width, 34), X = (i) => 2 + (i / Math.max(1, values.length - 1)) * (width - 4);
-    const floor = Math.min(low, 0), Y = (v) => 31 - ((v - floor) / (high - floor || 1)) * 28;
-    context.strokeStyle = P.colour("line"); context.beginPath(); context.moveTo(0, Y(0)); context.lineTo(width, Y(0)); context.stroke();
-    context.strokeStyle = P.colour("accent"); context.lineWidth = 1.4;
-    P.stroke(context, [...values.keys()], values, X, Y);
-    if (at < values.length) { context.strokeStyle = P.colour("ink"); context.lineWidth = 1; context.beginPath(); context.moveTo(X(at), 0); context.lineTo(X(at), 34); context.stroke(); }
+    P.drawPart(P.sized(canvas, width, 34), width, part, at);
   }
 };
+P.drawPart = (context, width, { values, scale: [low, high] }, at) => {
+  const X = (i) => 2 + (i / Math.max(1, values.length - 1)) * (width - 4), floor = Math.min(low, 0), Y = (v) => 31 - ((v - floor) / (high - floor || 1)) * 28;
+  context.strokeStyle = P.colour("line"); context.beginPath(); context.moveTo(0, Y(0)); context.lineTo(width, Y(0)); context.stroke();
+  context.strokeStyle = P.colour("accent"); context.lineWidth = 1.4;
+  P.stroke(context, [...values.keys()], values, X, Y);
+  if (at < values.length) { context.strokeStyle = P.colour("ink"); context.lineWidth = 1; context.beginPath(); context.moveTo(X(at), 0); context.lineTo(X(at), 34); context.stroke(); }
+};
 
+// The board and the parts beside it at this step; and every step as a row.
+P.replayTitle = ({ run, episode }) => `${P.index.runs[run].name}, seed ${episode.seed}, episode ${episode.episode}`;
+P.replayPicture = (state) => {
+  const [rows, cols] = state.packed.shape, side = 320, tall = (side * rows) / cols;
+  return P.picture(760, Math.max(tall, 44 * state.parts.length), P.replayTitle(state), `step ${state.at} of ${state.episode.actions.length}, score ${P.number(state.episode.score)}`, (group) => {
+    const board = P.el("canvas");
+    P.drawWorld(board, state.packed, state.frames, state.at, 2 * side);
+    P.pen(group).drawImage(board, 0, 0, side, tall);
+    state.parts.forEach((part, i) => {
+      const place = P.svg("g", { transform: `translate(${side + 24} ${44 * i})` }), line = P.svg("g", { transform: "translate(160 0)" }), pen = P.pen(place);
+      pen.fillStyle = P.colour("ink"); pen.fillText(P.index.maps[part.name][0], 0, 17);
+      pen.textAlign = "right"; pen.fillText(part.value.textContent, 145, 17);
+      P.drawPart(P.pen(line), 250, part, state.at);
+      place.append(line); group.append(place);
+    });
+  });
+};
+P.replayRows = ({ episode, frames, packed, parts }) => [["step", "row", "column", "action", ...parts.map((part) => part.name)], ...[...episode.actions].map((action, i) => {
+  const cell = frames[i].agent[0], cols = packed.shape[1];
+  return [i, Math.floor(cell / cols), cell % cols, P.action(P.index.actions[+action]), ...parts.map((part) => part.values[i])];
+})];
+
+// The board in the colours of the theme; what lives on it has the same on both.
+const BOARD = { light: { floor: "#f6f3ec", line: "#e6e1d6", wall: "#2b303b", noise: "#c3c1c2", ink: "#2b303b", glow: 0.25 }, dark: { floor: "#24282e", line: "#343941", wall: "#777d88", noise: "#4d5058", ink: "#d9d6cf", glow: 0.4 } };
+P.board = () => BOARD[P.isDark() ? "dark" : "light"];
 const DEPTH = ["noise", "wall", "flag", "butterfly", "caught_flash", "agent"];
-P.drawWorld = (canvas, { shape: [rows, cols] }, frames, at) => {
-  const width = canvas.clientWidth, size = width / cols, context = P.sized(canvas, width, size * rows), frame = frames[at];
+P.drawWorld = (canvas, { shape: [rows, cols] }, frames, at, width = canvas.clientWidth) => {
+  const size = width / cols, context = P.sized(canvas, width, size * rows), frame = frames[at];
   canvas.style.height = `${size * rows}px`;
-  context.fillStyle = "#f6f3ec"; context.fillRect(0, 0, width, size * rows);
-  context.strokeStyle = "#e6e1d6"; context.lineWidth = 1; context.beginPath();
+  context.fillStyle = P.board().floor; context.fillRect(0, 0, width, size * rows);
+  context.strokeStyle = P.board().line; context.lineWidth = 1; context.beginPath();
   for (let i = 1; i < cols; i++) { context.moveTo(i * size, 0); context.lineTo(i * size, size * rows); }
   for (let i = 1; i < rows; i++) { context.moveTo(0, i * size); context.lineTo(width, i * size); }
   context.stroke();
@@ -119,27 +148,27 @@ P.trail = (context, frames, at, centre, size) => {
   for (let i = Math.max(1, at - 24); i <= at; i++) {
     const a = frames[i - 1].agent?.[0], b = frames[i].agent?.[0];
     if (a === undefined || b === undefined) continue;
-    context.strokeStyle = `rgb(0 114 178 / ${0.5 * 0.9 ** (at - i)})`;
+    context.strokeStyle = `rgb(${P.isDark() ? "86 180 233" : "0 114 178"} / ${0.5 * 0.9 ** (at - i)})`;
     context.beginPath(); context.moveTo(...centre(a)); context.lineTo(...centre(b)); context.stroke();
   }
 };
 const disc = (context, x, y, r, fill) => { context.fillStyle = fill; context.beginPath(); context.arc(x, y, r, 0, 7); context.fill(); };
 const wing = (context, x, y, rx, ry, turn, fill) => { context.fillStyle = fill; context.beginPath(); context.ellipse(x, y, rx, ry, turn, 0, 7); context.fill(); };
 P.shapes = {
-  wall: (c, x, y, s) => { c.fillStyle = "#2b303b"; c.fillRect(x - s / 2, y - s / 2, s + 0.5, s + 0.5); },
-  noise: (c, x, y, s) => { c.fillStyle = "#c3c1c2"; c.fillRect(x - 0.47 * s, y - 0.47 * s, 0.94 * s, 0.94 * s); },
+  wall: (c, x, y, s) => { c.fillStyle = P.board().wall; c.fillRect(x - s / 2, y - s / 2, s + 0.5, s + 0.5); },
+  noise: (c, x, y, s) => { c.fillStyle = P.board().noise; c.fillRect(x - 0.47 * s, y - 0.47 * s, 0.94 * s, 0.94 * s); },
   agent: (c, x, y, s) => { disc(c, x, y, 0.36 * s, "#0072b2"); disc(c, x, y, 0.295 * s, "#fff"); disc(c, x, y, 0.235 * s, "#0072b2"); },
   flag: (c, x, y, s) => {
-    c.fillStyle = "rgb(0 158 115 / 25%)"; c.fillRect(x - 0.44 * s, y - 0.44 * s, 0.88 * s, 0.88 * s);
+    c.fillStyle = `rgb(0 158 115 / ${P.board().glow})`; c.fillRect(x - 0.44 * s, y - 0.44 * s, 0.88 * s, 0.88 * s);
     c.fillStyle = "#009e73"; c.beginPath(); c.moveTo(x - 0.2 * s, y - 0.38 * s); c.lineTo(x + 0.3 * s, y - 0.18 * s); c.lineTo(x - 0.2 * s, y + 0.02 * s); c.fill();
-    c.fillStyle = "#2b303b"; c.fillRect(x - 0.235 * s, y - 0.4 * s, 0.07 * s, 0.78 * s);
+    c.fillStyle = P.board().ink; c.fillRect(x - 0.235 * s, y - 0.4 * s, 0.07 * s, 0.78 * s);
   },
   butterfly: (c, x, y, s) => {
     for (const side of [-1, 1]) {
       wing(c, x + side * 0.15 * s, y + 0.16 * s, 0.16 * s, 0.12 * s, side * 0.8, "#d55e00");
       wing(c, x + side * 0.21 * s, y - 0.12 * s, 0.21 * s, 0.14 * s, -side * 0.6, "#e69f00");
     }
-    c.fillStyle = "#2b303b"; c.fillRect(x - 0.035 * s, y - 0.2 * s, 0.07 * s, 0.44 * s);
+    c.fillStyle = P.board().ink; c.fillRect(x - 0.035 * s, y - 0.2 * s, 0.07 * s, 0.44 * s);
   },
   caught_flash: (c, x, y, s) => { disc(c, x, y, 0.49 * s, "#e69f00"); disc(c, x, y, 0.44 * s, "#f0e442"); },
   other: (c, x, y, s) => { c.fillStyle = "#cc79a7"; c.beginPath(); c.moveTo(x, y - 0.34 * s); c.lineTo(x + 0.34 * s, y); c.lineTo(x, y + 0.34 * s); c.lineTo(x - 0.34 * s, y); c.fill(); },

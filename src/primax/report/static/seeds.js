@@ -5,18 +5,28 @@ P.startSeeds = () => {
   const select = P.$("#measure"), places = P.index.places.filter((place) => place.runs.some((run) => P.index.runs[run].measures.average));
   if (!places.length) { home.append(P.el("p", { class: "empty" }, "No run here has a table of episodes that can be read.")); return; }
   const draws = places.map((place) => {
-    const plot = P.el("div", { class: "plot" }), node = P.el("div", { class: "chart" }, P.el("h3", {}, place.title), P.el("span", { class: "unit" }, place.score), plot);
+    const plot = P.el("div", { class: "plot" }), saver = P.saver(() => `${place.title}, ${select.value} by seed`, () => P.dotsPicture(place, select), () => P.dotRows(place, select.value));
+    const node = P.el("div", { class: "chart" }, saver, P.el("h3", {}, place.title), P.el("span", { class: "unit" }, place.score), plot);
     home.append(node);
-    return P.drawn(node, () => P.drawDots(plot, place, select.value));
+    return P.drawn(node, () => plot.replaceChildren(P.dots(plot.clientWidth, place, select.value)));
   });
   select.addEventListener("change", () => draws.forEach((draw) => draw()));
   places.forEach((place) => P.strips(P.$("#strips"), place));
 };
 
-P.drawDots = (home, place, measure) => {
-  const runs = place.runs.filter((run) => P.index.runs[run].measures[measure]), width = home.clientWidth;
+P.dotsPicture = (place, select) => {
+  const dots = P.dots(760, place, select.value);
+  return P.picture(760, +dots.getAttribute("height") || 0, place.title, `${place.score}, ${select.selectedOptions[0].textContent}`, (group) => group.append(dots));
+};
+P.dotRows = (place, measure) => [["method", "seed", measure], ...place.runs.flatMap((run) => {
+  const { label, seeds, measures } = P.index.runs[run];
+  return (measures[measure] ?? []).map((v, i) => [label, seeds[i], v ?? NaN]);
+})];
+
+P.dots = (width, place, measure) => {
+  const runs = place.runs.filter((run) => P.index.runs[run].measures[measure]);
   const all = runs.flatMap((run) => P.index.runs[run].measures[measure]).filter((v) => v !== null);
-  if (!all.length) { home.replaceChildren(P.el("p", { class: "message" }, "No episode here has a score.")); return; }
+  if (!all.length) return P.el("p", { class: "message" }, "No episode here has a score.");
   const levels = measure === "average" ? place.lines.filter((line) => line.value !== null) : [];
   let low = Math.min(...all, ...levels.map((line) => line.value)), high = Math.max(...all, ...levels.map((line) => line.value));
   if (low > 0 && low < 0.5 * high) low = 0;
@@ -38,7 +48,7 @@ P.drawDots = (home, place, measure) => {
   });
   runs.forEach((run, i) => {
     const about = P.index.runs[run], y = top + step * i + step / 2 + (isNarrow ? 7 : 0), ink = P.inkOf(run), found = about.summaries[measure];
-    const name = P.svg("text", isNarrow ? { x: left, y: y - 14, class: "name" } : { x: left - 12, y: y + 4, "text-anchor": "end", class: "name" }, P.clip(about.label, isNarrow ? 60 : 28));
+    const name = P.svg("text", isNarrow ? { x: left, y: y - 14, class: "name" } : { x: left - 12, y: y + 4, "text-anchor": "end", class: "name" }, P.clip(about.label, isNarrow ? 60 : 32));
     name.append(P.svg("title", {}, about.label));
     svg.append(name);
     if (found && found.low !== null) svg.append(P.svg("line", { x1: X(found.low), x2: X(found.high), y1: y, y2: y, stroke: ink, "stroke-width": 9, "stroke-opacity": 0.22, "stroke-linecap": "round" }));
@@ -51,18 +61,30 @@ P.drawDots = (home, place, measure) => {
     });
     if (found) svg.append(P.svg("line", { x1: X(found.mean), x2: X(found.mean), y1: y - 9, y2: y + 9, class: "mean" }));
   });
-  home.replaceChildren(svg);
+  return svg;
 };
 P.widest = (runs) => {
   const context = document.createElement("canvas").getContext("2d");
   context.font = P.font();
-  return Math.max(0, ...runs.map((run) => context.measureText(P.clip(P.index.runs[run].label, 28)).width));
+  return Math.max(0, ...runs.map((run) => context.measureText(P.clip(P.index.runs[run].label, 32)).width));
 };
 P.clip = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
+P.scored = (place) => place.runs.map((run) => ({ run, curve: P.curve(run, "episodes", "score") })).filter((line) => line.curve);
+P.stripPicture = (place, known) => {
+  const lines = P.scored(place), width = 240, step = 160;
+  const unit = `${place.score}, a row a seed, time to the right; from ${P.number(known[0])} (dark) to ${P.number(known[1])} (light)`;
+  return P.picture(3 * (width + 20) - 20, Math.ceil(lines.length / 3) * step, place.title, unit, (group) => lines.forEach(({ run }, i) => {
+    const pen = P.pen(group), canvas = P.el("canvas"), x = (i % 3) * (width + 20), y = Math.floor(i / 3) * step;
+    P.drawStrips(canvas, run, known);
+    pen.fillStyle = P.colour("ink"); pen.fillText(P.index.runs[run].label, x, y + 8);
+    pen.drawImage(canvas, x, y + 18, width, step - 32);
+  }));
+};
 P.strips = (home, place) => {
   const ramp = P.el("canvas"), ends = [P.el("span"), P.el("span")], grid = P.el("div", { class: "strip-grid" });
-  home.append(P.el("h3", {}, place.title, P.el("span", { class: "unit" }, `${place.score}, a row a seed, time to the right`)), P.el("div", { class: "ramp" }, ends[0], ramp, ends[1]), grid);
+  const saver = P.saver(() => `${place.title}, every seed over training`, () => P.stripPicture(place, known ??= limits()), () => P.curveRows(P.scored(place)));
+  home.append(saver, P.el("h3", {}, place.title, P.el("span", { class: "unit" }, `${place.score}, a row a seed, time to the right`)), P.el("div", { class: "ramp" }, ends[0], ramp, ends[1]), grid);
   const limits = () => {
     let low = Infinity, high = -Infinity;
     for (const run of place.runs) for (const v of P.curve(run, "episodes", "score")?.values ?? []) { if (v < low) low = v; if (v > high) high = v; }

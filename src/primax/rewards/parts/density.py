@@ -19,10 +19,11 @@ class Density(eqx.Module):
 
 def start(spec: Spec) -> Density:
     """One observation with nothing in it."""
+    spec.need_planes("a density of cells")
     # An episode adds its horizon and perhaps its first observation; the smallest type that counts so far.
     most = spec.horizon + 2
     kind = jnp.uint8 if most < 2**8 else jnp.uint16 if most < 2**16 else jnp.uint32
-    return Density(jnp.zeros(spec.planes, kind), jnp.ones((), kind))
+    return Density(jnp.zeros(spec.shape, kind), jnp.ones((), kind))
 
 
 def add(density: Density, obs: UInt8[Array, "c rows cols"]) -> Density:

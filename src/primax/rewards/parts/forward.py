@@ -1,6 +1,7 @@
 """Forward models: from the features of a state and the action to the features of the next."""
 
 from dataclasses import replace
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -37,7 +38,7 @@ def model(key: PRNGKeyArray, features: int, actions: int, hidden: int) -> Forwar
 
 def encoder(
     key: PRNGKeyArray, spec: Spec, features: int, *others: tuple[int, int]
-) -> tuple[nets.Trunk, list[nets.Linear]]:
+) -> tuple[Any, list[nets.Linear]]:
     """The trunk mapped to `features` numbers of either sign, and layers beside it."""
     net = replace(spec.net, embedding=features, activation="linear")
-    return nets.with_trunk(key, spec.planes, net, *others)
+    return spec.trunk(key, net, *others)

@@ -7,7 +7,9 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from primax.config.fields import Choice, Range, check
+from primax.config.fields import Choice, Later, Range, check
+from primax.config.schema import TRUNCATIONS
+from primax.config.symbols import Symbol
 from primax.errors import InputError, check_range
 
 NOVELTIES = ("count", "rnd", "ensemble")
@@ -20,13 +22,13 @@ WEIGHTS = ("uniform", "gaussian", "rank")
 class PrimeConfig:
     """The reward PRIME; one configuration for every world."""
 
-    heads: Annotated[int, Range(1, 100)] = 5
-    """K, heads of the statistics ensemble."""
-    quantiles: Annotated[int, Range(1, 1_000)] = 11
-    """N_q, quantile locations a head has for an action."""
-    quantile_bound: Annotated[float, Range(1e-6, 1e9)] = 2.0
-    """G_q, the hard bound on every quantile."""
-    prior_strength: Annotated[float, Range(0, 1e9)] = 2.0
+    heads: Annotated[int, Range(1, 100), Symbol("K")] = 5
+    """Heads of the statistics ensemble."""
+    quantiles: Annotated[int, Range(1, 1_000), Symbol("N_q")] = 11
+    """Quantile locations a head has for an action."""
+    quantile_bound: Annotated[float, Range(1e-6, 1e9), Symbol("G_q")] = 2.0
+    """The hard bound on every quantile."""
+    prior_strength: Annotated[float, Range(0, 1e9), Symbol("β_prior")] = 2.0
     """Weight of the frozen randomized prior, inside the tanh."""
     a_min: Annotated[float, Range(0, 1e9)] = 1.0
     """Smallest slope of a head's calibration."""
@@ -36,10 +38,10 @@ class PrimeConfig:
     """Largest offset of a head's calibration, up or down."""
     calibration: Annotated[int, Range(1, 10**6)] = 256
     """Snapshot states a calibration is fitted on."""
-    temperature: Annotated[float, Range(1e-6, 1e9)] = 1.0
-    """τ of the reference policy."""
-    count_scale: Annotated[float, Range(0, 1e9)] = 0.5
-    """κ of the count realization."""
+    temperature: Annotated[float, Range(1e-6, 1e9), Symbol("τ")] = 1.0
+    """Of the reference policy."""
+    count_scale: Annotated[float, Range(0, 1e9), Symbol("κ")] = 0.5
+    """Of the count realization."""
     novelty: Annotated[str, Choice(NOVELTIES)] = "count"
     """x, what is new: `count`, or `rnd` or a forward `ensemble`, each frozen with the window."""
     bonus: Annotated[str, Choice(BONUSES)] = "tanh"
@@ -51,30 +53,34 @@ action in the key (`nearest16`) or in φ (`knn16`)."""
     """How many rows `nearest16` and `knn16` take."""
     weights: Annotated[str, Choice(WEIGHTS)] = "uniform"
     """Of those rows: `uniform`, `gaussian` (of the distance) or `rank` (one over it)."""
-    probes: Annotated[int, Range(1, 1_000)] = 8
-    """m, unit probes of φ and as many of ψ."""
+    probes: Annotated[int, Range(1, 1_000), Symbol("m")] = 8
+    """Unit probes of φ and as many of ψ."""
     feature_dim: Annotated[int, Range(1, 4_096)] = 32
     """Width of φ."""
-    gate_horizon: Annotated[int, Range(1, 1_000)] = 4
-    """h_g, steps the gate looks ahead."""
-    gate_decay: Annotated[float, Range(1e-6, 1)] = 0.95
-    """β, weight of a step further ahead."""
-    gate_weight: Annotated[float, Range(0, 1e9)] = 0.5
-    """α, how much look-ahead offsets noise; 0 turns the gate off."""
-    aleatoric_weight: Annotated[float, Range(0, 1e9)] = 0.5
-    """λ, the penalty's weight; 0 leaves pure novelty."""
-    log_scale: Annotated[float, Range(1e-6, 1e9)] = 0.5
-    """σ₀², the variance below which noise is ignored."""
+    gate_horizon: Annotated[int, Range(1, 1_000), Symbol("h_g")] = 4
+    """Steps the gate looks ahead."""
+    gate_decay: Annotated[float, Range(1e-6, 1), Symbol("β")] = 0.95
+    """Weight of a step further ahead."""
+    gate_weight: Annotated[float, Range(0, 1e9), Symbol("α")] = 0.5
+    """How much look-ahead offsets noise; 0 turns the gate off."""
+    aleatoric_weight: Annotated[float, Range(0, 1e9), Symbol("λ")] = 0.5
+    """The penalty's weight; 0 leaves pure novelty."""
+    log_scale: Annotated[float, Range(1e-6, 1e9), Symbol("σ₀²")] = 0.5
+    """The variance below which noise is ignored."""
     reward_scale: Annotated[float, Range(0, 1e9)] = 50.0
     """What the reward is multiplied by before it is clipped."""
     reward_clip: Annotated[float, Range(1e-6, 1e9)] = 2.0
     """Largest reward, up or down."""
-    stats_learning_rate: Annotated[float, Range(0, 1)] = 1e-4
+    stats_learning_rate: Annotated[float, Range(0, 1), Symbol("lr_stats")] = 1e-4
     """Adam's step size for the statistics heads."""
-    phi_learning_rate: Annotated[float, Range(0, 1)] = 1e-3
+    phi_learning_rate: Annotated[float, Range(0, 1), Symbol("lr_φ")] = 1e-3
     """Adam's step size for the inverse model."""
     grad_clip: Annotated[float, Range(1e-6, 1e9)] = 10.0
     """Largest global gradient norm of a statistics head and of the inverse model."""
+    truncation: Annotated[str, Choice(TRUNCATIONS), Later()] = "bootstrap"
+    """What the statistics heads' targets take the time limit for, as `critics.truncation` has it."""
+    counts: Annotated[str, Choice(("frozen", "live")), Later()] = "frozen"
+    """Counts the reward and r̄ read: `frozen` with the window, or `live`, so that no window is stationary."""
 
     def __post_init__(self):
         check(self, "reward.")
@@ -82,6 +88,8 @@ action in the key (`nearest16`) or in φ (`knn16`)."""
             raise InputError(
                 "reward.bonus=inv_sqrt is x itself, which reward.novelty=ensemble does not bound"
             )
+        if self.novelty != "count" and self.counts == "live":
+            raise InputError(f"reward.counts=live: reward.novelty={self.novelty} counts nothing")
         if self.a_min > self.a_max:
             raise InputError(
                 f"reward.a_min ({self.a_min}) must not exceed reward.a_max ({self.a_max})"

@@ -1,7 +1,7 @@
 """The count realization of novelty, on the controllable key (row, column, action, n_alive)."""
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from primax.rewards.base import Spec
 from primax.rewards.prime.novelty import Novelty, Where
@@ -24,6 +24,12 @@ class Counts(Novelty[Table, Table]):
 
     def observe(self, live: Table, step: Step) -> Table:
         return live.at[step.key].add(1)
+
+    def count(self, live: Table, key: Int[Array, " n"], is_lived: Bool[Array, " n"]) -> Table:
+        return live.at[key].add(is_lived.astype(jnp.int32))
+
+    def forget(self, live: Table) -> Table:
+        return jnp.zeros_like(live)
 
     def freeze(self, live: Table) -> Table:
         return live

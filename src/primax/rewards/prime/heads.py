@@ -2,27 +2,27 @@
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from primax.nn import nets
 from primax.rewards.prime.config import Constants
 
-Patches = Float[Array, "n rows cols nine_c"]
+Seen = Shaped[Array, "n ..."]
 
 
 def quantiles(
-    net: nets.Net, prior: nets.Net, patches: Patches, num_actions: int, constants: Constants
+    net: nets.Net, prior: nets.Net, seen: Seen, num_actions: int, constants: Constants
 ) -> Float[Array, "n actions quantiles"]:
     """One head's q_{k,i}(s, a) = G_q tanh(net + β_prior prior): bounded whatever the prior says."""
-    raw = net(patches) + constants.prior_strength * prior(patches)
+    raw = net(seen) + constants.prior_strength * prior(seen)
     return constants.quantile_bound * jnp.tanh(raw).reshape(raw.shape[0], num_actions, -1)
 
 
 def ensemble(
-    net: nets.Net, prior: nets.Net, patches: Patches, num_actions: int, constants: Constants
+    net: nets.Net, prior: nets.Net, seen: Seen, num_actions: int, constants: Constants
 ) -> Float[Array, "heads n actions quantiles"]:
     """Quantiles of every head; parameters lead with the heads' axis."""
-    one = lambda net, prior: quantiles(net, prior, patches, num_actions, constants)  # noqa: E731
+    one = lambda net, prior: quantiles(net, prior, seen, num_actions, constants)  # noqa: E731
     return jax.vmap(one)(net, prior)
 
 

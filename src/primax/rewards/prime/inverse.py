@@ -1,45 +1,45 @@
 """φ: the encoder of an inverse-dynamics model, which learns to tell the action from (s, s')."""
 
 from dataclasses import replace
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
-from primax.config.schema import NetConfig
 from primax.nn import nets
+from primax.rewards.base import Spec
 
-Patches = Float[Array, "n rows cols nine_c"]
+Seen = Shaped[Array, "n ..."]
 
 
 class Inverse(eqx.Module):
     """The encoder and the classifier on top of it."""
 
-    encoder: nets.Trunk
+    encoder: Any
     hidden: nets.Linear
     out: nets.Linear
 
 
-def init(
-    key: PRNGKeyArray, planes: tuple[int, int, int], net: NetConfig, features: int, actions: int
-) -> Inverse:
+def init(key: PRNGKeyArray, spec: Spec, features: int) -> Inverse:
     """A fresh model: the trunk mapped to `features`, then 64 hidden units, then the actions."""
-    encoder = replace(net, embedding=features, activation="linear")
-    shapes = ((2 * features, net.embedding), (net.embedding, actions))
-    trunk, (hidden, out) = nets.with_trunk(key, planes, encoder, *shapes)
+    width = spec.net.embedding
+    encoder = replace(spec.net, embedding=features, activation="linear")
+    shapes = ((2 * features, width), (width, spec.num_actions))
+    trunk, (hidden, out) = spec.trunk(key, encoder, *shapes)
     return Inverse(trunk, hidden, out)
 
 
-def encode(encoder: nets.Trunk, patches: Patches) -> Float[Array, "n features"]:
+def encode(encoder: Any, seen: Seen) -> Float[Array, "n features"]:
     """φ(s), each feature within (-1, 1): the squared norm is at most their number."""
-    return jnp.tanh(encoder(patches))
+    return jnp.tanh(encoder(seen))
 
 
 def loss(
     model: Inverse,
-    before: Patches,
-    after: Patches,
+    before: Seen,
+    after: Seen,
     action: Int[Array, " n"],
     weight: Float[Array, " n"],
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:

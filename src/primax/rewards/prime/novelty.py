@@ -5,10 +5,10 @@ from typing import Generic, TypeVar
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt8
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from primax.rewards.base import Metrics, Spec
-from primax.rewards.transition import Batch, Step
+from primax.rewards.transition import Batch, Obs, Step
 
 Live = TypeVar("Live")
 Frozen = TypeVar("Frozen")
@@ -17,7 +17,7 @@ Frozen = TypeVar("Frozen")
 class Where(eqx.Module):
     """States and an action in each."""
 
-    obs: UInt8[Array, "*n c rows cols"]
+    obs: Obs
     action: Int[Array, "*n"]
     key: Int[Array, "*n"]
     """Their count key."""
@@ -47,6 +47,14 @@ class Novelty(eqx.Module, Generic[Live, Frozen]):
 
     def observe(self, live: Live, step: Step) -> Live:
         """One step was taken."""
+        return live
+
+    def count(self, live: Live, key: Int[Array, " n"], is_lived: Bool[Array, " n"]) -> Live:
+        """Many steps were taken."""
+        return live
+
+    def forget(self, live: Live) -> Live:
+        """Nothing was ever counted."""
         return live
 
     def learn(self, live: Live, batch: Batch, key: PRNGKeyArray) -> tuple[Live, Metrics]:

@@ -2,7 +2,7 @@
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray, UInt8
+from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
 
 def unit_probes(key: PRNGKeyArray, num: int, dim: int) -> Float[Array, "num dim"]:
@@ -11,9 +11,9 @@ def unit_probes(key: PRNGKeyArray, num: int, dim: int) -> Float[Array, "num dim"
     return draws / jnp.linalg.norm(draws, axis=1, keepdims=True)
 
 
-def psi(obs: UInt8[Array, "*n c rows cols"]) -> Float[Array, "*n flat"]:
+def psi(obs: Shaped[Array, "n ..."]) -> Float[Array, "n flat"]:
     """ψ, the observation flattened and scaled to unit length."""
-    flat = obs.reshape(*obs.shape[:-3], -1).astype(jnp.float32)
+    flat = obs.reshape(obs.shape[0], -1).astype(jnp.float32)
     length = jnp.linalg.norm(flat, axis=-1, keepdims=True)
     return flat / jnp.maximum(length, 1.0)
 

@@ -1,5 +1,6 @@
 """PRIME as a reward: it observes, learns, freezes and scores."""
 
+import math
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from primax.errors import InputError, check_range
 from primax.nn import nets
@@ -43,17 +44,21 @@ class PrimeState(eqx.Module):
 class Prime(Reward[PrimeState]):
     """Pays for what can still be learnt, charges for what never can."""
 
+    only_counts = True
+
     spec: Spec
     config: PrimeConfig = eqx.field(static=True)
     freezer: Freezer
 
     def __init__(self, spec: Spec, config: PrimeConfig):
-        cells = spec.num_actions * spec.planes[1] * spec.planes[2]
+        cells = spec.num_actions * (math.prod(spec.shape[1:]) if spec.has_cells else 1)
         check_range("the world's count keys", spec.num_keys, cells, MOST_KEYS)
         if spec.num_keys % cells:
             raise InputError(
                 f"{spec.num_keys} count keys are not so many for every cell and action"
             )
+        if config.moments == "nearest16" and not spec.has_cells:
+            raise InputError("reward.moments=nearest16 needs keys that are cells of a grid")
         self.spec, self.config = spec, config
         self.freezer = Freezer(spec, config, NOVELTIES[config.novelty](spec))
 
@@ -61,11 +66,9 @@ class Prime(Reward[PrimeState]):
         k_online, k_prior, k_inverse, k_novelty = jax.random.split(key, 4)
         spec, num = self.spec, self.config.heads
         outputs = spec.num_actions * self.config.quantiles
-        one = lambda key: nets.net(key, spec.planes, spec.net, outputs)  # noqa: E731
+        one = lambda key: spec.network(key, outputs)  # noqa: E731
         online, prior = (jax.vmap(one)(jax.random.split(k, num)) for k in (k_online, k_prior))
-        model = inverse.init(
-            k_inverse, spec.planes, spec.net, self.config.feature_dim, spec.num_actions
-        )
+        model = inverse.init(k_inverse, spec, self.config.feature_dim)
         numbers = constants(self.config, spec.gamma)
         novelty = self.freezer.novelty.init(k_novelty)
         live = (numbers, online, prior, model, novelty)
@@ -90,16 +93,31 @@ class Prime(Reward[PrimeState]):
     ) -> tuple[PrimeState, Metrics]:
         live = (state.constants, state.online, state.prior, state.inverse, state.novelty)
         window, readout = self.freezer.freeze(live, recent, key)
-        was, now = (self.freezer.parts(w, _where(recent.rows)) for w in (state.window, window))
+        was, now = (self.freezer.parts(w, _where(recent.rows)) for w in (self.reads(state), window))
         metrics = telemetry.boundary(window, readout, recent, was.reward, now.reward)
         return replace(state, window=window), metrics
 
+    def count(
+        self, state: PrimeState, key: Int[Array, " n"], is_lived: Bool[Array, " n"]
+    ) -> PrimeState:
+        return replace(state, novelty=self.freezer.novelty.count(state.novelty, key, is_lived))
+
+    def forget(self, state: PrimeState) -> PrimeState:
+        return replace(state, novelty=self.freezer.novelty.forget(state.novelty))
+
     def maps(self, state: PrimeState, recent: Recent) -> dict[str, Float[Array, "rows cols"]]:
+        if not self.spec.has_cells:
+            return {}
         return telemetry.maps(self.spec, self.parts(state, recent.rows), recent)
 
     def parts(self, state: PrimeState, batch: Batch) -> Parts:
         """The reward of transitions, with all it is made of."""
-        return self.freezer.parts(state.window, _where(batch))
+        return self.freezer.parts(self.reads(state), _where(batch))
+
+    def reads(self, state: PrimeState) -> Window:
+        """What scores: the window, with live counts in the place of its own where that is asked."""
+        is_live = self.config.counts == "live"
+        return replace(state.window, novelty=state.novelty) if is_live else state.window
 
     def score(self, state: PrimeState, batch: Batch) -> Float[Array, " batch"]:
         return self.parts(state, batch).reward
@@ -107,7 +125,7 @@ class Prime(Reward[PrimeState]):
     def learn(
         self, state: PrimeState, batch: Batch, key: PRNGKeyArray
     ) -> tuple[PrimeState, Metrics]:
-        before, after = nets.patches(batch.obs), nets.patches(batch.next_obs)
+        before, after = self.spec.see(batch.obs), self.spec.see(batch.next_obs)
         k_action, k_novelty = jax.random.split(key)
         policy, targets = self._targets(state, batch, after, k_action)
         losses, state = self._evaluate(state, batch, before, targets)
@@ -125,10 +143,10 @@ class Prime(Reward[PrimeState]):
         return replace(state, novelty=novelty), metrics | more
 
     def _targets(
-        self, state: PrimeState, batch: Batch, after: heads.Patches, key: PRNGKeyArray
+        self, state: PrimeState, batch: Batch, after: heads.Seen, key: PRNGKeyArray
     ) -> tuple[Float[Array, "batch actions"], Float[Array, "heads batch quantiles"]]:
         """π_ref at s', and ζ_k of every transition; a' is drawn once and shared by the heads."""
-        window, num = state.window, self.spec.num_actions
+        window, num = self.reads(state), self.spec.num_actions
         q = heads.ensemble(window.heads, state.prior, after, num, window.constants)
         policy = heads.reference_policy(jnp.mean(q[0], axis=-1), window.constants.temperature)
         action = jax.random.categorical(key, jnp.log(policy))
@@ -136,7 +154,8 @@ class Prime(Reward[PrimeState]):
         numbers = window.constants
         x = self.freezer.novelty.value(window.novelty, _where(batch))
         bonus = continuation_bonus(x, self.config.bonus, numbers.count_scale, numbers.gamma)
-        discount = numbers.gamma * (1.0 - batch.terminated.astype(jnp.float32))
+        is_end = batch.is_end(self.config.truncation)
+        discount = numbers.gamma * (1.0 - is_end.astype(jnp.float32))
         per_row = jax.vmap(quantile.zeta)
         return policy, jax.vmap(per_row, in_axes=(None, None, 0))(bonus, discount, q_taken)
 
@@ -144,7 +163,7 @@ class Prime(Reward[PrimeState]):
         self,
         state: PrimeState,
         batch: Batch,
-        before: heads.Patches,
+        before: heads.Seen,
         targets: Float[Array, "heads batch quantiles"],
     ) -> tuple[Float[Array, " heads"], PrimeState]:
         """One step of every statistics head toward its targets."""
@@ -162,7 +181,7 @@ class Prime(Reward[PrimeState]):
         return losses, replace(state, online=online, optimiser=optimiser)
 
     def _tell_actions(
-        self, state: PrimeState, batch: Batch, before: heads.Patches, after: heads.Patches
+        self, state: PrimeState, batch: Batch, before: heads.Seen, after: heads.Seen
     ) -> tuple[Float[Array, ""], Float[Array, ""], PrimeState]:
         """One step of the inverse model."""
         numbers = state.constants

@@ -60,9 +60,11 @@ def boundary(
     mean = lambda x: jnp.sum(jnp.where(weight > 0, weight * x, 0.0))  # noqa: E731
     metrics = {
         "pi_ref_from_u_recent": from_uniform(readout.policy, weight),
-        "pi_act_from_ref": mean(jnp.sum(jnp.abs(recent.policy - readout.policy), axis=-1)),
         "reward_jump": mean(jnp.abs(now - was)),
     }
+    if recent.policy is not None:
+        away = jnp.sum(jnp.abs(recent.policy - readout.policy), axis=-1)
+        metrics |= {"pi_act_from_ref": mean(away)}
     for k in range(window.slope.shape[0]):
         metrics |= {f"slope_{k}": window.slope[k], f"offset_{k}": window.offset[k]}
     return metrics
@@ -71,7 +73,7 @@ def boundary(
 def maps(spec: Spec, parts: Parts, recent: Recent) -> dict[str, Float[Array, "rows cols"]]:
     """Means over the snapshot's rows that start in each cell; NaN where none does."""
     row, col, _ = spec.coordinates(recent.rows.key)
-    shape = spec.planes[1:]
+    shape = spec.shape[1:]
     cells = shape[0] * shape[1]
     channels = jnp.stack([getattr(parts, name) for name in MAPS], axis=1)
     everywhere = At(jnp.arange(cells), jnp.zeros(cells, jnp.int32), jnp.zeros((cells, 0)))

@@ -14,7 +14,7 @@ from primax.rewards.prime import gate, heads, inverse, lotv, moments, probes
 from primax.rewards.prime.config import Constants, PrimeConfig
 from primax.rewards.prime.intrinsic import Parts, compose
 from primax.rewards.prime.novelty import Novelty, Where, v_epi
-from primax.rewards.transition import Recent
+from primax.rewards.transition import Obs, Recent
 
 
 class Window(eqx.Module):
@@ -26,7 +26,7 @@ class Window(eqx.Module):
     slope: Float[Array, " heads"]
     offset: Float[Array, " heads"]
     novelty: Any
-    encoder: nets.Trunk
+    encoder: Any
     """φ."""
     phi_probes: Float[Array, "m features"]
     psi_probes: Float[Array, "m flat"]
@@ -72,10 +72,9 @@ class Freezer(eqx.Module):
         frozen = self.novelty.freeze(novelty)
 
         returns = constants.gamma * continuations(readout, slope, offset).T
-        psi = probes.psi(recent.rows.next_obs)
         noise = [
             probes.readings(readout.features, phi_probes, constants.gamma),
-            probes.readings(psi, psi_probes, constants.gamma),
+            self._psi_readings(recent.rows.next_obs, psi_probes, constants.gamma),
         ]
         index = self._index(model.encoder, recent, is_valid)
         worth = self._after(constants, frozen, index.moments(returns), readout, recent)
@@ -99,19 +98,26 @@ class Freezer(eqx.Module):
         )
         return window, readout
 
+    def _psi_readings(
+        self, obs: Obs, psi_probes: Float[Array, "m flat"], gamma: Float[Array, ""]
+    ) -> Float[Array, "rows m"]:
+        read = lambda obs: probes.readings(probes.psi(obs), psi_probes, gamma)  # noqa: E731
+        # A snapshot of images is too large to be made into floats at once.
+        return nets.map_chunks(read, obs) if self.spec.kind == "image" else read(obs)
+
     def read_out(
         self,
         constants: Constants,
         online: nets.Net,
         prior: nets.Net,
-        encoder: nets.Trunk,
+        encoder: Any,
         obs: Any,
     ) -> Readout:
         """Runs the networks over many states, some at a time."""
         num = self.spec.num_actions
 
         def some(obs):
-            seen = nets.patches(obs)
+            seen = self.spec.see(obs)
             quantiles = heads.ensemble(online, prior, seen, num, constants)
             return jnp.moveaxis(jnp.mean(quantiles, axis=-1), 0, 1), inverse.encode(encoder, seen)
 
@@ -135,13 +141,11 @@ class Freezer(eqx.Module):
         means, _, _ = returns.at(self._at(after, lambda: readout.features))
         return jnp.maximum(lotv.epistemic(means), self._v_count(constants, frozen, after))
 
-    def _index(
-        self, encoder: nets.Trunk, recent: Recent, is_valid: Bool[Array, " rows"]
-    ) -> moments.Index:
+    def _index(self, encoder: Any, recent: Recent, is_valid: Bool[Array, " rows"]) -> moments.Index:
         rows, config = recent.rows, self.config
         if config.moments == "bucket":
             return moments.buckets(rows.key, is_valid, self.spec.num_keys)
-        places = self._at(Where(rows.obs, rows.action, rows.key), _encoding(encoder, rows.obs))
+        places = self._at(Where(rows.obs, rows.action, rows.key), self._encoding(encoder, rows.obs))
         return moments.nearest(places, is_valid, config.neighbours, config.weights)
 
     def _at(self, where: Where, features: Callable[[], Float[Array, "n features"]]) -> moments.At:
@@ -154,6 +158,10 @@ class Freezer(eqx.Module):
             place = jnp.zeros((where.key.shape[0], 0), jnp.float32)
         return moments.At(where.key, where.action, place)
 
+    def _encoding(self, encoder: Any, obs: Obs) -> Callable[[], Float[Array, "n features"]]:
+        some = lambda obs: inverse.encode(encoder, self.spec.see(obs))  # noqa: E731
+        return lambda: nets.map_chunks(some, obs)
+
     def _v_count(self, constants: Constants, frozen: Any, where: Where) -> Float[Array, " n"]:
         """The novelty's V_epi."""
         x = self.novelty.value(frozen, where)
@@ -161,7 +169,7 @@ class Freezer(eqx.Module):
 
     def parts(self, window: Window, where: Where) -> Parts:
         """The reward at (s, a), with all it is made of."""
-        at = self._at(where, _encoding(window.encoder, where.obs))
+        at = self._at(where, self._encoding(window.encoder, where.obs))
         mean, variance, has_data = window.moments.at(at)
         num, m = self.config.heads, self.config.probes
         return compose(
@@ -176,11 +184,6 @@ class Freezer(eqx.Module):
             has_data=has_data,
             constants=window.constants,
         )
-
-
-def _encoding(encoder: nets.Trunk, obs: Any) -> Callable[[], Float[Array, "n features"]]:
-    some = lambda obs: inverse.encode(encoder, nets.patches(obs))  # noqa: E731
-    return lambda: nets.map_chunks(some, obs)
 
 
 def continuations(

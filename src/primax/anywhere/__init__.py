@@ -1,0 +1,1 @@
+"""The rewards outside the engine: any observation, any agent, any number of environments."""

@@ -1,0 +1,365 @@
+"""A reward with its ring, its clock and its windows: pure functions over one state.
+
+The reward is the engine's own. With one environment, the engine's settings and the engine's
+transitions, everything here happens when it happens there, with the same random numbers.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, PyTree, Shaped
+
+from primax.anywhere import store
+from primax.anywhere.config import BonusConfig
+from primax.anywhere.keys import Given, Keys
+from primax.anywhere.store import Rows
+from primax.anywhere.transition import Transition
+from primax.rewards import streams
+from primax.rewards.base import Metrics, Reward
+from primax.rewards.parts import normaliser
+from primax.rewards.transition import Batch, Recent, Step
+
+
+class BonusState(eqx.Module):
+    """All that a bonus is at one moment; every leaf is an array."""
+
+    key: PRNGKeyArray
+    clock: Int[Array, ""]
+    """Transitions so far, over all environments."""
+    windows: Int[Array, ""]
+    """Windows that have begun."""
+    learnt: Int[Array, ""]
+    """Calls of `learn`."""
+    reward: PyTree
+    streams: PyTree
+    """What of the reward's state belongs to each environment."""
+    memo: PyTree
+    """What the reward keeps with the observation each environment's newest step led to."""
+    is_fresh: Bool[Array, " envs"]
+    """Whether the next step of an environment is an episode's first."""
+    time: Int[Array, " envs"]
+    """Steps of the episode under way."""
+    rows: Rows
+    moments: normaliser.Running | None
+    """By which vectors are brought to scale; fixed for a window."""
+    keys: PyTree
+    metrics: Metrics
+    """What the newest update and the newest boundary said."""
+
+
+@dataclass(frozen=True)
+class Core:
+    """What does not change."""
+
+    config: BonusConfig
+    reward: Reward
+    keys: Keys
+
+    def init(self, key: PRNGKeyArray) -> BonusState:
+        """The state before the first transition; it depends on the key alone."""
+        _, _, k_reward, k_keys = jax.random.split(streams.stream(key, streams.INIT, 0), 4)
+        spec, envs = self.reward.spec, self.config.envs
+        reward = self.reward.init(k_reward)
+        obs = jnp.zeros(spec.shape, jnp.float32 if spec.kind == "vector" else jnp.uint8)
+        like = jax.eval_shape(lambda: self.reward.begin(reward, obs, key)[1])
+        memo = jax.tree.map(lambda x: jnp.zeros((envs, *x.shape), x.dtype), like)
+        every = lambda x: jnp.broadcast_to(x, (envs, *x.shape))  # noqa: E731
+        is_vector = spec.kind == "vector"
+        state = BonusState(
+            key=key,
+            clock=jnp.int32(0),
+            windows=jnp.int32(0),
+            learnt=jnp.int32(0),
+            reward=reward,
+            streams=jax.tree.map(every, self.reward.stream(reward)),
+            memo=memo,
+            is_fresh=jnp.ones(envs, bool),
+            time=jnp.zeros(envs, jnp.int32),
+            rows=self._no_rows(every(obs), memo),
+            moments=normaliser.start(spec.shape) if is_vector else None,
+            keys=self.keys.init(k_keys, spec.shape),
+            metrics={},
+        )
+        said = jax.eval_shape(lambda: self._refreshed(state)[-1] | self._updated(state, key)[1])
+        return replace(state, metrics={name: jnp.zeros((), x.dtype) for name, x in said.items()})
+
+    def _no_rows(self, obs: Shaped[Array, "envs ..."], memo: PyTree) -> Rows:
+        """As many as are kept, of zeros: nothing in them is a step."""
+        kept, envs = store.packed(obs, self.reward.spec.kind), self.config.envs
+        whole, number, never = (jnp.zeros(envs, kind) for kind in (jnp.int32, jnp.float32, bool))
+        tick = Rows(kept, kept, whole, number, whole, whole, never, never, never, memo, memo)
+        return jax.tree.map(lambda x: jnp.zeros((self.config.ticks, *x.shape), x.dtype), tick)
+
+    def step(self, state: BonusState, steps: Transition) -> tuple[BonusState, Float[Array, "t e"]]:
+        """Takes in steps [time, envs], one tick after another, and says what each is worth."""
+        return jax.lax.scan(self._tick, state, steps)
+
+    def _tick(
+        self, state: BonusState, step: Transition
+    ) -> tuple[BonusState, Float[Array, " envs"]]:
+        """A step of every environment; then the updates that are due; then the window, if one begins."""
+        spec, before = self.reward.spec, state.clock
+        state = self._begin(state, step)
+        key, next_key = self._keys(state, step)
+        obs, next_obs = (store.scaled(state.moments, x) for x in (step.obs, step.next_obs))
+        lived = Step(obs, step.action, next_obs, key * spec.num_actions + step.action, step.task)
+        memo = state.memo
+        state = self._observe(state, lived, step.valid)
+        is_over = step.terminated | step.truncated
+        rows = Rows(
+            obs=store.packed(step.obs, spec.kind),
+            next_obs=store.packed(step.next_obs, spec.kind),
+            action=step.action,
+            task=step.task,
+            key=lived.key,
+            next_key=next_key,
+            terminated=step.terminated,
+            truncated=step.truncated,
+            is_lived=step.valid,
+            memo=memo,
+            next_memo=state.memo,
+        )
+        state = replace(
+            state,
+            clock=before + self.config.envs,
+            is_fresh=jnp.where(step.valid, is_over, state.is_fresh),
+            time=jnp.where(step.valid, jnp.where(is_over, 0, state.time + 1), state.time),
+            rows=store.put(state.rows, rows, before // self.config.envs % self.config.ticks),
+        )
+        worth = self.score(state, store.batch(rows, state.moments, spec.kind, spec.shape))
+        return self._refresh(self._updates(state, before)), worth
+
+    def score(self, state: BonusState, batch: Batch) -> Float[Array, " n"]:
+        """What transitions are worth as of now: nothing before the first window."""
+        worth = self.reward.score(state.reward, batch)
+        return jnp.where((state.windows > 0) & (batch.weight > 0), worth, 0.0)
+
+    def learn(self, state: BonusState, batch: Batch) -> tuple[BonusState, Metrics]:
+        """One update of the reward's own networks on a minibatch of the caller's."""
+        key = streams.stream(state.key, streams.LEARN, state.learnt)
+        reward, metrics = self.reward.learn(state.reward, batch, key)
+        return replace(state, reward=reward, learnt=state.learnt + 1), metrics
+
+    def batch(self, state: BonusState, steps: Transition) -> Batch:
+        """Transitions [n] as the reward sees them."""
+        key, next_key = self._keys(state, steps)
+        obs, next_obs = (store.scaled(state.moments, x) for x in (steps.obs, steps.next_obs))
+        return Batch(
+            obs=obs,
+            action=steps.action,
+            task=steps.task,
+            next_obs=next_obs,
+            terminated=steps.terminated,
+            truncated=steps.truncated,
+            weight=steps.valid.astype(jnp.float32),
+            key=key * self.reward.spec.num_actions + steps.action,
+            next_key=next_key,
+            memo=steps.memo,
+            next_memo=steps.next_memo,
+        )
+
+    def _keys(
+        self, state: BonusState, steps: Transition
+    ) -> tuple[Int[Array, " n"], Int[Array, " n"]]:
+        if isinstance(self.keys, Given) or steps.key is not None:
+            return steps.key, steps.next_key
+        return self.keys.of(state.keys, steps.obs), self.keys.of(state.keys, steps.next_obs)
+
+    # Episodes
+
+    def memo(self, state: BonusState, obs: Shaped[Array, "envs ..."]) -> PyTree:
+        """What the reward keeps with the observation each environment shows now."""
+        nothing = jnp.zeros(self.config.envs, jnp.int32)
+        step = Transition(obs, nothing, obs, valid=jnp.ones(self.config.envs, bool))
+        return self._begin(state, step).memo
+
+    def _begin(self, state: BonusState, step: Transition) -> BonusState:
+        """Episodes that start with this step, one environment after another: they share the rest."""
+        reward = self.reward
+        if type(reward).begin is Reward.begin:
+            return state
+        k_first = jax.random.split(streams.stream(state.key, streams.INIT, 0), 4)[3]
+        _, k_later = jax.random.split(streams.stream(state.key, streams.EPISODE, state.clock))
+        keys = self._by_env(jnp.where(state.clock == 0, k_first, k_later))
+        obs = store.scaled(state.moments, step.obs)
+
+        def one(now, env):
+            own, memo, obs, is_first, key = env
+            now = reward.with_stream(now, own)
+            now, memo = _select(is_first, reward.begin(now, obs, key), (now, memo))
+            return now, (reward.stream(now), memo)
+
+        every = (state.streams, state.memo, obs, state.is_fresh & step.valid, keys)
+        now, (own, memo) = jax.lax.scan(one, state.reward, every)
+        return replace(state, reward=now, streams=own, memo=memo)
+
+    def _observe(self, state: BonusState, steps: Step, is_lived: Bool[Array, " envs"]):
+        """The reward sees a step of every environment."""
+        reward = self.reward
+        if reward.only_counts:
+            return replace(state, reward=reward.count(state.reward, steps.key, is_lived))
+        if not reward.observes:
+            return state
+        keys = self._observe_keys(state)
+
+        def one(now, env):
+            own, memo, step, is_lived, key = env
+            now = reward.with_stream(now, own)
+            now, memo = _select(is_lived, reward.observe(now, step, key), (now, memo))
+            return now, (reward.stream(now), memo)
+
+        every = (state.streams, state.memo, steps, is_lived, keys)
+        now, (own, memo) = jax.lax.scan(one, state.reward, every)
+        return replace(state, reward=now, streams=own, memo=memo)
+
+    def _observe_keys(self, state: BonusState) -> Key[Array, " n"]:
+        """With one environment a key of the engine's round, which has one for each of its steps."""
+        each = max(1, self.config.update_every)
+        if self.config.envs > 1:
+            return jax.random.split(self._round(state.key, state.clock)[3], self.config.envs)
+        place = state.clock % each
+        return jax.random.split(self._round(state.key, state.clock - place)[3], each)[place][None]
+
+    def _round(self, key: PRNGKeyArray, clock: Int[Array, ""]) -> Key[Array, " n"]:
+        return jax.random.split(streams.stream(key, streams.ROUND, clock), 5)
+
+    def _by_env(self, key: PRNGKeyArray) -> Key[Array, " n"]:
+        envs = self.config.envs
+        return key[None] if envs == 1 else jax.random.split(key, envs)
+
+    # Updates
+
+    def _updates(self, state: BonusState, before: Int[Array, ""]) -> BonusState:
+        """One for every `update_every` transitions since the warm-up."""
+        each = self.config.update_every
+        if not each:
+            return state
+        first = jnp.maximum(before, self.config.warmup) // each
+        num = jnp.maximum(state.clock // each - first, 0)
+
+        def one(i: Int[Array, ""], carry: tuple[PyTree, Metrics]) -> tuple[PyTree, Metrics]:
+            now = replace(state, reward=carry[0])
+            key = self._round(state.key, (first + i) * each)[4]
+            reward, metrics = self._updated(now, key)
+            return _select(i < num, (reward, carry[1] | metrics), carry)
+
+        reward, metrics = jax.lax.fori_loop(0, shared(num), one, (state.reward, state.metrics))
+        return replace(state, reward=reward, metrics=metrics)
+
+    def _updated(self, state: BonusState, key: PRNGKeyArray) -> tuple[PyTree, Metrics]:
+        """The reward after one update on rows drawn from those kept."""
+        config, spec = self.config, self.reward.spec
+        k_sample, k_learn = jax.random.split(key)
+        high = jnp.minimum(state.clock, config.ticks * config.envs - 1)
+        age = 1 + jax.random.randint(k_sample, (config.critics.batch,), 0, high)
+        tick, env = jnp.divmod(state.clock - age, config.envs)
+        rows = jax.tree.map(lambda x: x[tick % config.ticks, env], state.rows)
+        batch = store.batch(rows, state.moments, spec.kind, spec.shape)
+        return self.reward.learn(state.reward, batch, k_learn)
+
+    # Windows
+
+    def _refresh(self, state: BonusState) -> BonusState:
+        """Freezes the reward where a window begins."""
+        config = self.config
+        begun = jnp.where(
+            state.clock >= config.warmup, 1 + (state.clock - config.warmup) // config.window, 0
+        )
+        is_due = begun > state.windows
+
+        def now(state: BonusState) -> tuple:
+            rows = state.rows
+            return state.reward, state.moments, state.keys, (rows.key, rows.next_key), state.metrics
+
+        def freeze(state: BonusState) -> tuple:
+            return _select(is_due, self._refreshed(state), now(state))
+
+        # A branch, for it is rare and dear; of seeds that are mapped over, one is enough to take it.
+        reward, moments, keys, (key, next_key), metrics = jax.lax.cond(
+            shared(is_due.astype(jnp.int32)) > 0, freeze, now, state
+        )
+        return replace(
+            state,
+            windows=begun,
+            reward=reward,
+            moments=moments,
+            keys=keys,
+            rows=replace(state.rows, key=key, next_key=next_key),
+            metrics=metrics,
+        )
+
+    def _refreshed(self, state: BonusState) -> tuple:
+        """Reward, moments, keys, the rows' keys and metrics of the window that begins now."""
+        spec, rows = self.reward.spec, state.rows
+        moments = state.moments
+        if moments is not None:
+            moments = store.moments(rows.obs.reshape(-1, *spec.shape), rows.is_lived.reshape(-1))
+        state = replace(state, moments=moments)
+        state = self._settled(state)
+        key = streams.stream(state.key, streams.REFRESH, state.clock)
+        reward, metrics = self.reward.refresh(state.reward, self._recent(state), key)
+        both = state.rows.key, state.rows.next_key
+        return reward, moments, state.keys, both, state.metrics | metrics
+
+    def _settled(self, state: BonusState) -> BonusState:
+        """At the first window: keys as they will be, and what was lived so far counted by them."""
+        if type(self.keys).settle is Keys.settle:
+            return state
+        spec, num = self.reward.spec, self.config.warm_ticks
+        rows = jax.tree.map(lambda x: x[:num].reshape(-1, *x.shape[2:]), state.rows)
+        obs, next_obs = (
+            store.unpacked(x, spec.kind, spec.shape) for x in (rows.obs, rows.next_obs)
+        )
+        keys = self.keys.settle(state.keys, obs, rows.is_lived, spec.kind)
+        key = self.keys.of(keys, obs) * spec.num_actions + rows.action
+        next_key = self.keys.of(keys, next_obs)
+        reward = self.reward.count(self.reward.forget(state.reward), key, rows.is_lived)
+
+        def written(x: Int[Array, "ticks envs"], new: Int[Array, " rows"]):
+            return x.at[:num].set(new.reshape(num, -1))
+
+        kept = replace(
+            state.rows,
+            key=written(state.rows.key, key),
+            next_key=written(state.rows.next_key, next_key),
+        )
+        settled = replace(state, keys=keys, reward=reward, rows=kept)
+        is_first = state.windows == 0
+        fields = ("keys", "reward", "rows")
+        return replace(
+            state,
+            **{n: _select(is_first, getattr(settled, n), getattr(state, n)) for n in fields},
+        )
+
+    def _recent(self, state: BonusState) -> Recent:
+        """The newest rows, an environment after another, each oldest first."""
+        config, spec = self.config, self.reward.spec
+        age = jnp.arange(config.recent_ticks, 0, -1)
+        tick = state.clock // config.envs - age
+        rows = jax.tree.map(
+            lambda x: jnp.swapaxes(x[tick % config.ticks], 0, 1).reshape(-1, *x.shape[2:]),
+            state.rows,
+        )
+        every = lambda x: jnp.tile(x, config.envs)  # noqa: E731
+        is_last = rows.terminated | rows.truncated | every(age == 1)
+        batch = store.batch(rows, state.moments, spec.kind, spec.shape)
+        return Recent(batch, every(tick >= 0), is_last)
+
+
+@jax.custom_batching.custom_vmap
+def shared(x: Int[Array, ""]) -> Int[Array, ""]:
+    """The largest of what is mapped over, as one number: a loop or a branch then stays one."""
+    return x
+
+
+@shared.def_vmap
+def _(size: int, is_mapped: list[bool], x: Int[Array, "..."]) -> tuple[Array, bool]:
+    return (jnp.max(x, axis=0) if is_mapped[0] else x), False
+
+
+def _select(predicate: Bool[Array, ""], yes: Any, no: Any) -> Any:
+    """Leaf by leaf; what is the same on both sides is left alone."""
+    return jax.tree.map(lambda a, b: a if a is b else jnp.where(predicate, a, b), yes, no)

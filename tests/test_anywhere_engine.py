@@ -1,0 +1,93 @@
+"""Outside the engine a reward is what it is inside: the same transitions, the same numbers."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import primax
+from primax.agent import ring
+from primax.agent.learner import make_learner
+from primax.agent.training import compile_program, windows
+from primax.methods import METHODS
+from primax.presets import configure
+
+SIZES = {
+    "steps": 1_400,
+    "window": 300,
+    "warmup": 400,
+    "replay": 1_600,
+    "recent": 500,
+    "world.horizon": 20,
+    "critics.sync_every": 200,
+}
+OURS = ("window", "warmup", "replay", "recent", "net", "reward", "update_every", "critics.batch")
+QUICK = ("prime", "smirl")
+
+
+def lived(method: str, settings: dict):
+    """A run in the engine: its learner, its last state, and all of its transitions in order."""
+    config = configure(method, "maze", "smoke", SIZES | settings)
+    learner = make_learner(config)
+    for state, _ in windows(compile_program(learner, (3,))):
+        last = state
+    state = jax.tree.map(lambda x: x[0], last)
+    clock = config.total_steps
+    rows = ring.read(state.ring, jnp.int32(clock), jnp.arange(clock, 0, -1), learner.world.planes)
+    return learner, state, rows
+
+
+def told(rows, horizon: int) -> primax.Transition:
+    """The rows as an outsider would give them: [time, 1], as numpy."""
+    num = rows.action.shape[0]
+    column = lambda x: np.asarray(x)[:, None]  # noqa: E731
+    return primax.Transition(
+        obs=column(rows.obs),
+        action=column(rows.action),
+        next_obs=column(rows.next_obs),
+        terminated=column(rows.terminated),
+        truncated=((np.arange(num) + 1) % horizon == 0)[:, None],
+        key=column(rows.key // 5),
+        next_key=column(rows.next_key),
+        task=column(rows.task),
+    )
+
+
+CASES = {name: (name, {}) for name in METHODS} | {
+    "rnd_lived": ("rnd", {"reward.read": "lived", "reward.normaliser": "returns"}),
+    "rnd_whitened": ("rnd", {"reward.whiten": "true"}),
+    "prime_learnt": ("prime", {"reward.novelty": "rnd", "reward.moments": "knn16"}),
+}
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(c, marks=[] if c in QUICK else pytest.mark.slow) for c in CASES]
+)
+def test_the_bonus_outside_equals_the_engine(case):
+    method, settings = CASES[case]
+    learner, state, rows = lived(method, settings)
+    flat = {
+        f"{name}.{key}" for name in ("net", "reward") for key in vars(getattr(learner.config, name))
+    }
+    known = primax.config.fields.flatten(learner.config)
+    same = {name: known[name] for name in known if name in flat or name in OURS}
+    world = learner.world
+    bonus = primax.bonus(
+        method, primax.Space.of(world), gamma=learner.config.critics.gamma, settings=same
+    )
+    now, _ = bonus.step(bonus.init(3), told(rows, world.horizon))
+    inside = np.asarray(learner.reward.score(state.reward, rows))
+    row = primax.Transition(
+        rows.obs,
+        rows.action,
+        rows.next_obs,
+        key=rows.key // 5,
+        next_key=rows.next_key,
+        task=rows.task,
+        memo=rows.memo,
+        next_memo=rows.next_memo,
+    )
+    outside = np.asarray(bonus.score(now, row))
+    np.testing.assert_allclose(outside, inside, rtol=0, atol=1e-6)
+    if method not in ("none", "random", "task"):
+        assert np.std(inside) > 1e-3
