@@ -20,7 +20,7 @@ from primax.agent import training
 from primax.agent.learner import make_learner
 from primax.api import train
 from primax.cli import main
-from primax.cli.common import SAME_BITS, start_jax
+from primax.cli.common import SAME_BITS
 from primax.errors import InputError, RunError
 from primax.methods import build
 from primax.presets import configure
@@ -219,8 +219,8 @@ def test_a_finished_run_that_cannot_be_read_is_not_called_finished(tmp_path):
 
 @pytest.fixture
 def here(monkeypatch, optimised):
-    """In this process, compiled as a user's runs are."""
-    monkeypatch.setenv("XLA_FLAGS", "")
+    """In this process, compiled as a user's runs are, with the flags that commands set."""
+    monkeypatch.setenv("XLA_FLAGS", " ".join(SAME_BITS))
 
 
 @pytest.fixture
@@ -330,7 +330,6 @@ def test_a_disk_that_is_really_full(environment, whole, tmp_path):
 
 @pytest.mark.slow
 def test_in_python_the_same_call_goes_on(here, tmp_path):
-    start_jax(" ".join(SAME_BITS))  # as the commands do: the programs are the same
     folder, clocks = tmp_path / "run", []
 
     def stop(progress):
