@@ -6,6 +6,7 @@ import sys
 import warnings
 from functools import cache
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,6 +14,8 @@ import pytest
 
 import primax
 from primax import InputError, Space, Transition
+from primax.anywhere import door
+from primax.runs import npz
 
 STATES, ACTIONS = 6, 3
 SPACE = Space(obs=(2,), num_actions=ACTIONS, num_keys=STATES)
@@ -294,11 +297,17 @@ def test_a_state_saves_to_one_file_and_goes_on_to_the_same_bits(tmp_path):
     other = primax.bonus("prime", SPACE, envs=2, gamma=0.8, settings=TINY | {"window": 5})
     with pytest.raises(InputError, match="window = 6, this bonus has 5"):
         other.load(tmp_path / "state.npz")
+    npz_of = lambda about: npz.to_bytes([("['about']", np.frombuffer(about, np.uint8))])  # noqa: E731
+    (tmp_path / "state.npz").write_bytes(npz_of(b"[" * 200_000))
+    with pytest.raises(InputError, match="no saved bonus"):
+        bonus.load(tmp_path / "state.npz")
     (tmp_path / "state.npz").write_bytes(b"nothing")
     with pytest.raises(InputError, match="no saved bonus"):
         bonus.load(tmp_path / "state.npz")
     with pytest.raises(InputError, match=r"used up.*returned"):
         bonus.score(state, second)
+    with pytest.raises(InputError, match=r"used up.*returned"):
+        bonus.save(state, tmp_path / "again.npz")
 
 
 def test_axes_come_back_as_they_came_and_numpy_stays_numpy():
@@ -328,10 +337,52 @@ def test_learn_is_an_update_on_the_callers_minibatch():
     assert not np.array_equal(before, state.reward.predictor.trunk.embed.weight)
 
 
+def test_nothing_is_learnt_before_the_first_window():
+    """It begins with a whole tick: after six transitions of three environments, not after four."""
+    settings = SMALL | {"update_every": 1, "warmup": 4}
+    bonus = primax.bonus("rnd", Space((2,), ACTIONS), envs=3, settings=settings)
+    fresh = bonus.init(0).reward.predictor
+    first, second = cut(steps(np.ones((3, 3), int), key=None, next_key=None), 2)
+    state, _ = bonus.step(bonus.init(0), first)
+    assert int(state.windows) == 1
+    same = jax.tree.map(np.array_equal, fresh, state.reward.predictor)
+    assert all(jax.tree.leaves(same))
+    learnt, _ = bonus.step(state, second)
+    same = jax.tree.map(np.array_equal, fresh, learnt.reward.predictor)
+    assert not all(jax.tree.leaves(same))
+    untaught, _ = bonus.learn(bonus.init(0), second)
+    same = jax.tree.map(np.array_equal, fresh, untaught.reward.predictor)
+    assert all(jax.tree.leaves(same))
+
+
+def test_dirichlet_counts_every_transition_once():
+    """Three environments, and a window and a snapshot that are no whole ticks."""
+    settings = SMALL | {"window": 10, "recent": 10}
+    bonus = primax.bonus("dirichlet", SPACE, envs=3, settings=settings)
+    keys = np.random.default_rng(0).integers(0, STATES, (38, 3))
+    state, _ = run(bonus, steps(keys))
+    seen = 38 * 3  # the last window began with the last tick: 4 + 11 * 10 = 114
+    assert int(jnp.sum(state.reward.count)) == seen
+
+
+def test_numpy_steps_inside_a_jit_of_the_state():
+    bonus, state = counting(2)
+    rows = jax.tree.map(lambda x: x[0], GOOD)
+    inside = jax.jit(lambda state: bonus.score(state, rows))(state)
+    np.testing.assert_array_equal(inside, bonus.score(state, rows))
+
+
+def test_long_whole_numbers_are_not_cut():
+    """jax keeps 32 bits of them; a vector is float32 in any case."""
+    x = np.array([[2**32 + 5, 2**31]])
+    taken = door.observations(SPACE, "obs", x, (1,))
+    np.testing.assert_array_equal(taken, x.astype(np.float32))
+
+
 # Refusals
 
 
-GOOD = steps(np.array([[1, 2]]))
+GOOD, ONE = steps(np.array([[1, 2]])), steps(np.array([[1]]))
 WRONG = {
     "obs: expected [time, 2, 2]": {"obs": np.zeros((1, 3, 2), np.float32)},
     "obs: expected [..., 2]": {"obs": np.zeros((1, 2, 5), np.float32)},
@@ -391,6 +442,26 @@ def test_what_is_wrong_is_named_before_anything_is_written(said):
             "warmup (1000) must be shorter",
             lambda: primax.bonus("rnd", SPACE, settings={"replay": 100}),
         ),
+        (
+            "how long episodes are",
+            lambda: primax.bonus("s_adapt", Space((1, 2, 3), 2, kind="planes")),
+        ),
+        (
+            "counts 2,147,483,647",
+            lambda: with_state(
+                lambda b, s: b.step(eqx.tree_at(lambda s: s.clock, s, jnp.int32(2**31 - 1)), ONE)
+            ),
+        ),
+        ("paid once", lambda: with_lived(lambda b, s: b.score(s, ONE))),
+        (
+            "at least one",
+            lambda: with_state(lambda b, s: b.learn(s, jax.tree.map(lambda x: x[:0], ONE))),
+        ),
+        ("shows now, got 2 steps", lambda: with_state(lambda b, s: b.memo(s, np.zeros((2, 1, 2))))),
+        (
+            "one seed",
+            lambda: with_state(lambda b, s: b.save(jax.tree.map(lambda x: x[None], s), "x")),
+        ),
         ("seed takes", lambda: primax.bonus("rnd", SPACE).init(-1)),
         ("keeps no memo", lambda: with_state(lambda b, s: b.view(np.zeros((1, 2)), memo=3))),
         ("prime has", lambda: with_state(lambda b, s: b.parts(s, GOOD))),
@@ -409,6 +480,7 @@ bonus = primax.bonus("none", space)
 for said, make in {
     "num_actions takes a whole number": lambda: primax.Space((3,), 2.5),
     "tuple of whole numbers": lambda: primax.Space([3], 2),
+    "num_keys takes a whole number": lambda: primax.Space((3,), 2, num_keys=5.0),
     "primax.Space": lambda: primax.bonus("rnd", (4,)),
     "primax.Method": lambda: primax.bonus(None, space),
     "expected what init gives": lambda: bonus.step(3, primax.Transition(0, 0, 0)),
@@ -426,6 +498,12 @@ for said, make in {
 
 def test_wrong_types_are_one_line_without_a_type_checker():
     subprocess.run([sys.executable, "-c", TYPES], check=True)
+
+
+def with_lived(use):
+    settings = SMALL | {"reward.read": "lived"}
+    bonus = primax.bonus("rnd", SPACE, settings=settings)
+    return use(bonus, bonus.init(0))
 
 
 @cache

@@ -1,5 +1,6 @@
 """From observations to embeddings, against plain numpy."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -77,6 +78,35 @@ def test_planes_are_the_papers_trunk_bit_for_bit():
     seen = encoders.Planes().see(obs)
     np.testing.assert_array_equal(ours(seen), theirs(nets.patches(obs)))
     np.testing.assert_array_equal(beside[0].weight, others[0].weight)
+
+
+def test_what_is_whitened_is_not_scaled_again():
+    image = encoders.Image()
+    bytes_ = jnp.full((1, 4, 4, 1), 51, jnp.uint8)
+    np.testing.assert_allclose(jnp.max(image.see(bytes_)), 0.2, rtol=1e-6)
+    np.testing.assert_allclose(jnp.max(image.see(jnp.full((1, 4, 4, 1), 2.5))), 2.5)
+
+
+class Mine(eqx.Module):
+    """As Equinox's users write it: its activation is no array."""
+
+    mlp: eqx.nn.MLP
+
+    def __call__(self, obs):
+        return jax.vmap(self.mlp)(obs)
+
+
+def test_an_equinox_module_learns_as_an_encoder():
+    make = lambda key, width: Mine(eqx.nn.MLP(2, width, 8, 1, key=key))  # noqa: E731
+    settings = {"warmup": 4, "window": 4, "recent": 8, "replay": 32, "critics.batch": 4}
+    bonus = primax.bonus("rnd", primax.Space((2,), 3), encoder=make, settings=settings)
+    obs = np.random.default_rng(0).normal(size=(9, 1, 2)).astype(np.float32)
+    never = np.zeros((9, 1), bool)
+    step = primax.Transition(obs, np.zeros((9, 1), int), obs, never, never)
+    first = bonus.init(0).reward.predictor.trunk.arrays.mlp.layers[0].weight
+    state, worth = bonus.step(bonus.init(0), step)
+    assert np.all(worth[4:] > 0)
+    assert not np.array_equal(first, state.reward.predictor.trunk.arrays.mlp.layers[0].weight)
 
 
 def test_a_network_of_the_users_own_is_what_every_part_sees_through():

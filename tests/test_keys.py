@@ -98,6 +98,7 @@ def test_a_function_says_the_key_and_is_held_to_its_word():
         keys=(lambda obs: ((obs[0] - 1_000) // 50).astype(int), STATES),
         settings=SMALL,
     )
+    assert "0x" not in repr(bonus.core.keys) and "lambda" in repr(bonus.core.keys)
     line = np.array([0, 1, 0, 1, 0, 1, 2])[:, None]
     state, worth = bonus.step(bonus.init(0), shown(line))
     np.testing.assert_allclose(worth[-2:, 0], [3**-0.5, 3**-0.5], rtol=1e-6)

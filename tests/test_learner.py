@@ -34,7 +34,8 @@ from primax.presets import configure
 from primax.rewards.task import NoOptions, Task
 from primax.runs.loop import Result, in_memory
 from primax.runs.measures import score_measures, scores_by_seed
-from primax.worlds import make_world
+from primax.runs.tables import by_seed
+from primax.worlds import WORLDS, make_world
 from primax.worlds.exact import expected_score
 
 GAMMA = 0.5
@@ -142,6 +143,29 @@ def test_a_cut_is_bootstrapped_through_where_episodes_could_end():
 def test_a_cut_that_is_an_end_by_hand():
     """One row in four ends: Q = 1/2 + 3/4 γ Q, which is 4/5 at γ = 1/2."""
     np.testing.assert_allclose(learnt(Cut, truncation="end")[0], 0.8, atol=0.04)
+
+
+def test_episodes_that_end_when_they_like_are_read_as_far_as_every_seed_has_them(tmp_path):
+    """Seed 0 has three, seed 1 two: the first two of each; a gap is refused."""
+    table = {
+        "seed": np.array([0.0, 1, 0, 0, 1]),
+        "episode": np.array([0.0, 0, 1, 2, 1]),
+        "step": np.array([2.0, 4, 5, 8, 9]),
+        "score": np.array([1.0, 2, 3, 4, 5]),
+    }
+    found = by_seed(table, (0, 1), tmp_path, 4, steps=12, is_free=True)
+    np.testing.assert_array_equal(found["score"], [1, 3, 2, 5])
+    np.testing.assert_array_equal(scores_by_seed(table, 2), [[1, 3], [2, 5]])
+    gap = {name: column[[0, 1, 3, 4]] for name, column in table.items()}
+    with pytest.raises(InputError, match="an episode of some seed is missing"):
+        by_seed(gap, (0, 1), tmp_path, 4, steps=12, is_free=True)
+
+
+def test_a_snapshot_of_random_episodes_needs_episodes_of_one_length(monkeypatch):
+    monkeypatch.setitem(WORLDS, "walks", Walks)
+    config = configure("count", "walks", "smoke", {"snapshot": "random"})
+    with pytest.raises(InputError, match="all of one length"):
+        make_learner(config)
 
 
 @pytest.mark.parametrize(("probe", "length"), [(Ends, 1), (Walks, 2), (Cut, 4)])

@@ -15,6 +15,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, UInt8
 from primax.agent import best, policy_metrics, ring
 from primax.agent import critics as critic
 from primax.config.schema import Config
+from primax.errors import InputError
 from primax.methods import Method, build
 from primax.nn import nets
 from primax.rewards.base import Reward
@@ -351,7 +352,10 @@ def make_learner(
     config: Config, method: str | Method | None = None, world: str | World | None = None
 ) -> Learner:
     """The learner of a configuration, with the world and the reward it names or those given."""
-    return Learner(config, *build(config, method, world))
+    made, reward = build(config, method, world)
+    if made.can_end and config.snapshot != "newest":
+        raise InputError("snapshot=random needs a world whose episodes are all of one length")
+    return Learner(config, made, reward)
 
 
 def _row(action, task, keys, terminated, idle) -> ring.Row:

@@ -103,20 +103,28 @@ class Bonus:
         made = door.take(self.space, self.core.keys, steps, given, whole)
         if self.core.reward.needs_horizon:
             door.check_lengths(made, state.time, self.config.world.horizon)
+        if not isinstance(steps.obs, jax.Array) and door.is_known(state.clock):
+            door.check_clock(state.clock, whole)
         state, worth = self._step(state, replace(made, memo=(), next_memo=()))
         return state, _like(steps.obs, worth.reshape(given))
 
     def score(self, state: BonusState, steps: Transition) -> Any:
         """What any transitions are worth now; nothing is learnt. Leading axes are kept."""
         self._check(state, steps)
+        if self.core.reward.pays_once and not jax.tree.leaves(steps.next_memo):
+            raise InputError(
+                "score: this reward is paid once, when a step is taken: take what `step` gives"
+            )
         given, made = self._rows(steps)
         return _like(steps.obs, self._score(state, made).reshape(given))
 
     def learn(self, state: BonusState, steps: Transition) -> tuple[BonusState, dict[str, Any]]:
         """One update of the reward's own networks on a minibatch of the agent's."""
         self._check(state, steps)
-        state, metrics = self._learn(state, self._rows(steps)[1])
-        return state, metrics
+        given, made = self._rows(steps)
+        if 0 in given:
+            raise InputError("learn: expected at least one transition, got none")
+        return self._learn(state, made)
 
     def parts(self, state: BonusState, steps: Transition) -> dict[str, Any]:
         """What PRIME's reward of transitions is made of, by name."""
@@ -130,7 +138,9 @@ class Bonus:
     def memo(self, state: BonusState, obs: Any) -> Any:
         """What the reward keeps with the observation that every environment shows now: [envs]."""
         self._check(state, None)
-        _, envs = door.step_lead(self.space, self.envs, obs)
+        time, envs = door.step_lead(self.space, self.envs, obs)
+        if time > 1:
+            raise InputError(f"memo: expected what each environment shows now, got {time} steps")
         given = door.lead(self.space, obs)
         seen = door.observations(self.space, "obs", obs, given)
         return self._memo(state, seen.reshape(envs, *self.space.shape))
@@ -144,6 +154,11 @@ class Bonus:
 
     def save(self, state: BonusState, path: str | Path) -> None:
         """Writes a state to one file."""
+        self._check(state, None)
+        if np.ndim(state.clock):
+            raise InputError(
+                "save takes the state of one seed: jax.tree.map(lambda x: x[0], states)"
+            )
         files.save(self._about(), state, Path(path))
 
     def load(self, path: str | Path) -> BonusState:
@@ -157,7 +172,12 @@ class Bonus:
 
     def _about(self) -> dict[str, Any]:
         """What a saved state must agree with."""
-        return flatten(self.config) | {"space": repr(self.space), "keys": repr(self.core.keys)}
+        parts = {
+            "space": self.space,
+            "keys": self.core.keys,
+            "encoder": self.core.reward.spec.encoder,
+        }
+        return flatten(self.config) | {name: repr(part) for name, part in parts.items()}
 
     def _rows(self, steps: Transition) -> tuple[tuple[int, ...], Transition]:
         """Transitions in one row, and the axes they came in."""
@@ -266,9 +286,11 @@ def bonus(
         raise InputError(
             f"{entry.name} must know how long episodes are: Space(horizon=...) says the most steps"
         )
+    if hasattr(config.reward, "check_fits"):
+        config.reward.check_fits(config)
     return Bonus(space, Core(config, reward, told))
 
 
 def _like(given: Any, x: Any) -> Any:
-    """As numpy where numpy came in."""
-    return x if isinstance(given, jax.Array) else np.asarray(x)
+    """As numpy where numpy came in, and there are values."""
+    return x if isinstance(given, jax.Array) or not door.is_known(x) else np.asarray(x)

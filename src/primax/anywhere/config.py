@@ -72,8 +72,11 @@ class BonusConfig:
                 )
         if self.recent < self.envs:
             raise InputError(f"recent ({self.recent}) must hold a step of all {self.envs} envs")
-        if hasattr(self.reward, "check_fits"):
-            self.reward.check_fits(self)
+
+    @property
+    def snapshot(self) -> str:
+        """What a window is frozen from: here always the newest rows."""
+        return "newest"
 
     @property
     def ticks(self) -> int:
@@ -82,8 +85,8 @@ class BonusConfig:
 
     @property
     def recent_ticks(self) -> int:
-        """As many of them as a window is frozen from."""
-        return self.recent // self.envs
+        """As many of them as a window is frozen from: no row of `recent` is left out."""
+        return -(-self.recent // self.envs)
 
     @property
     def warm_ticks(self) -> int:

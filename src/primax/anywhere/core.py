@@ -22,6 +22,9 @@ from primax.rewards.base import Metrics, Reward
 from primax.rewards.parts import normaliser
 from primax.rewards.transition import Batch, Recent, Step
 
+MOST_SHARED = 256
+"""Steps between updates up to which one environment has the engine's keys."""
+
 
 class BonusState(eqx.Module):
     """All that a bonus is at one moment; every leaf is an array."""
@@ -138,9 +141,10 @@ class Core:
         return jnp.where((state.windows > 0) & (batch.weight > 0), worth, 0.0)
 
     def learn(self, state: BonusState, batch: Batch) -> tuple[BonusState, Metrics]:
-        """One update of the reward's own networks on a minibatch of the caller's."""
+        """One update of the reward's own networks on a caller's minibatch; none in the warm-up."""
         key = streams.stream(state.key, streams.LEARN, state.learnt)
         reward, metrics = self.reward.learn(state.reward, batch, key)
+        reward = _select(state.windows > 0, reward, state.reward)
         return replace(state, reward=reward, learnt=state.learnt + 1), metrics
 
     def batch(self, state: BonusState, steps: Transition) -> Batch:
@@ -218,7 +222,7 @@ class Core:
     def _observe_keys(self, state: BonusState) -> Key[Array, " n"]:
         """With one environment a key of the engine's round, which has one for each of its steps."""
         each = max(1, self.config.update_every)
-        if self.config.envs > 1:
+        if self.config.envs > 1 or each > MOST_SHARED:
             return jax.random.split(self._round(state.key, state.clock)[3], self.config.envs)
         place = state.clock % each
         return jax.random.split(self._round(state.key, state.clock - place)[3], each)[place][None]
@@ -237,7 +241,8 @@ class Core:
         each = self.config.update_every
         if not each:
             return state
-        first = jnp.maximum(before, self.config.warmup) // each
+        # Not before the first window, which begins with a tick.
+        first = jnp.maximum(before, self.config.warm_ticks * self.config.envs) // each
         num = jnp.maximum(state.clock // each - first, 0)
 
         def one(i: Int[Array, ""], carry: tuple[PyTree, Metrics]) -> tuple[PyTree, Metrics]:

@@ -108,6 +108,8 @@ def _observations(space: Space, name: str, obs: Any, given: tuple[int, ...], val
         if space.kind == "vector" and np.any(np.abs(seen) > np.finfo(np.float32).max):
             raise InputError(f"{name}: expected numbers that float32 can hold")
     mask = jnp.reshape(valid, (*given, *[1] * len(space.obs)))
+    if space.kind == "vector" and is_known(obs):
+        obs = np.asarray(obs, np.float32)  # jax would cut a long whole number to 32 bits
     seen = jnp.asarray(obs)
     return space.turned(jnp.where(mask, seen, jnp.zeros((), seen.dtype)))
 
@@ -200,6 +202,12 @@ def _called(keys: Function, obs: Any, given: tuple[int, ...]) -> Any:
 
 def _memos(tree: Any, given: tuple[int, ...], wanted: tuple[int, ...]) -> Any:
     return jax.tree.map(lambda x: jnp.reshape(x, (*wanted, *np.shape(x)[len(given) :])), tree)
+
+
+def check_clock(clock: Any, more: tuple[int, int]) -> None:
+    """Refuses transitions that a clock of 32 bits cannot count."""
+    if int(clock) + math.prod(more) >= 2**31:
+        raise InputError("a bonus counts 2,147,483,647 transitions at most: init another")
 
 
 def check_lengths(steps: Transition, time: Any, horizon: int) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax.errors import InputError
+from primax.files import from_json
 from primax.runs import npz, trees
 from primax.runs.disk import write_whole
 
@@ -27,7 +28,7 @@ def load(about: dict[str, Any], like: Any, path: Path) -> Any:
     """The state in a file, if it was saved under these settings."""
     try:
         found = dict(npz.read(path, lambda name: name == ABOUT))
-        was = json.loads(found[ABOUT].tobytes())
+        was = from_json(found[ABOUT].tobytes())
     except (npz.NpzError, KeyError, ValueError, AttributeError) as error:
         raise InputError(f"{path} holds no saved bonus that can be read: {error}") from error
     _check_same(was, json.loads(json.dumps(about)), path)

@@ -18,6 +18,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped, UInt32
 
 from primax.config.fields import Range, check
 from primax.errors import InputError, check_range
+from primax.nn.encoders import named
 
 MOST = 10_000_000
 """Keys of states there may be; tables have one entry for each and each action."""
@@ -84,6 +85,10 @@ class Function(Keys):
 
     def __post_init__(self):
         check_range("keys", self.states, 1, MOST)
+
+    def __repr__(self) -> str:
+        """By name: an address would not be the same in another process."""
+        return f"Function({named(self.function)}, {self.states})"
 
     @property
     def num(self) -> int:

@@ -60,6 +60,8 @@ class Space:
         check_choice("Space: channels", self.channels, ("first", "last"))
         for name in ("num_keys", "horizon"):
             if (value := getattr(self, name)) is not None:
+                if not isinstance(value, int):
+                    raise InputError(f"Space: {name} takes a whole number, got {value!r}")
                 check_range(f"Space: {name}", value, 1, 10**9)
 
     @property

@@ -75,7 +75,8 @@ class Image(Encoder):
 
     def see(self, obs: Observations) -> Float[Array, "n rows cols nine_c"]:
         stride = strides(obs.shape[1], obs.shape[2])[0]
-        return nets.patches3x3(obs.astype(jnp.float32) / 255.0, stride)
+        scale = 255.0 if jnp.issubdtype(obs.dtype, jnp.integer) else 1.0  # whitened already
+        return nets.patches3x3(obs.astype(jnp.float32) / scale, stride)
 
     def build(
         self, key: PRNGKeyArray, shape: tuple[int, ...], config: NetConfig, *beside: tuple[int, int]
@@ -132,11 +133,30 @@ class Vector(Encoder):
         return Layers(hidden, embed, config), made[3:]
 
 
+class Wrapped(eqx.Module):
+    """A module of the user's; what in it is no array, such as an activation, is no leaf here."""
+
+    arrays: Any
+    rest: Any = eqx.field(static=True)
+
+    def __call__(self, obs: Observations) -> Float[Array, "n embedding"]:
+        return eqx.combine(self.arrays, self.rest)(obs)
+
+
+def named(function: Any) -> str:
+    """A function's name with its module's: the same in every process."""
+    kind = type(function)
+    return f"{getattr(function, '__module__', kind.__module__)}.{getattr(function, '__qualname__', kind.__qualname__)}"
+
+
 @dataclass(frozen=True)
 class Own(Encoder):
     """A network of the user's: `make(key, width)` gives a module from observations to [n, width]."""
 
     make: Callable[[PRNGKeyArray, int], Any]
+
+    def __repr__(self) -> str:
+        return f"Own({named(self.make)})"
 
     def see(self, obs: Observations) -> Shaped[Array, "n ..."]:
         return obs
@@ -145,7 +165,8 @@ class Own(Encoder):
         self, key: PRNGKeyArray, shape: tuple[int, ...], config: NetConfig, *beside: tuple[int, int]
     ) -> Built:
         k_own, k_beside = jax.random.split(key)
-        return self.make(k_own, config.embedding), nets.layers(k_beside, *beside)
+        arrays, rest = eqx.partition(self.make(k_own, config.embedding), eqx.is_array)
+        return Wrapped(arrays, rest), nets.layers(k_beside, *beside)
 
 
 def _embedded(

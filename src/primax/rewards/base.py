@@ -165,6 +165,11 @@ class Reward(eqx.Module, Generic[State]):
         return self.begins
 
     @property
+    def pays_once(self) -> bool:
+        """Whether a step's reward is settled when it is taken, and kept with `next_memo`."""
+        return False
+
+    @property
     def observes(self) -> bool:
         """Whether `observe` does anything."""
         return type(self).observe is not Reward.observe

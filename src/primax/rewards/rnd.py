@@ -109,6 +109,14 @@ class Rnd(Reward[RndState]):
         return self._is_stored
 
     @property
+    def reads_memo(self) -> bool:
+        return False
+
+    @property
+    def pays_once(self) -> bool:
+        return self._is_stored
+
+    @property
     def observes(self) -> bool:
         return self.config.whiten or self.config.normaliser == "returns" or self._is_stored
 

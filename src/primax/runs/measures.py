@@ -63,13 +63,13 @@ def score_measures(scores: Floats, length: int = ROLLING) -> dict[str, Floats]:
 
 
 def scores_by_seed(episodes: Table, num_seeds: int) -> Floats:
-    """Scores [seed, episode] of a table with as many rows of every seed, in any order."""
-    if len(episodes["seed"]) % num_seeds:
-        raise InputError(
-            "the table of episodes does not have the same number of rows for every seed"
-        )
+    """Scores [seed, episode] of a table in any order, of as many episodes as every seed has."""
     order = np.lexsort((episodes["episode"], episodes["seed"]))
-    return episodes["score"][order].reshape(num_seeds, -1).astype(float)
+    _, begins, counts = np.unique(episodes["seed"][order], return_index=True, return_counts=True)
+    if len(counts) != num_seeds:
+        raise InputError(f"the table of episodes has {len(counts)} seeds, not {num_seeds}")
+    rows = begins[:, None] + np.arange(counts.min())
+    return episodes["score"][order][rows].astype(float)
 
 
 def measure(run: Run, name: str) -> Sample | None:

@@ -19,9 +19,11 @@ from primax.agent.training import state_like
 from primax.config.schema import Config
 from primax.config.seeds import check_seeds
 from primax.errors import InputError
+from primax.methods import find_world
 from primax.runs import checkpoints, disk, npz, records, trees
 from primax.runs.config_json import from_json, unsaid
 from primax.runs.tables import FURTHEST, Table, by_seed, read_table, read_whole, stored
+from primax.worlds import world_name
 
 Floats = NDArray[np.float64]
 NOT_RUN, UNFINISHED, BROKEN = "not run", "unfinished", "broken"
@@ -154,7 +156,16 @@ class Run:
             raise InputError(f"{self.path / 'config.json'} is not a configuration: {odd}")
         path = self.path / name
         table = read_table(path, not self.is_finished, self.digest(name))
-        return by_seed(table, self.seeds, stored(path), every, self.steps, warmup)
+        is_free = name == "episodes.csv" and self.can_end
+        return by_seed(table, self.seeds, stored(path), every, self.steps, warmup, is_free)
+
+    @property
+    def can_end(self) -> bool:
+        """Whether episodes end when they like; measures are then of as many as every seed has."""
+        try:
+            return find_world(world_name(self.config.world))[0].can_end
+        except InputError:  # tables of a world that is not here can be read all the same
+            return False
 
     def as_written(self, name: str) -> Table:
         """`episodes` or `windows` in the order of the file: window by window, then by seed."""

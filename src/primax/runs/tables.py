@@ -93,11 +93,13 @@ def by_seed(
     every: int,
     steps: int | None = None,
     warmup: int = 0,
+    is_free: bool = False,
 ) -> Table:
     """Rows by seed, then by step, as many of every seed; one line says what a run's table lacks.
 
     A finished run took `steps` and has, from the end of its `warmup`, a row for `every` so many, or
-    evenly more. Without `steps` it still goes on, and what not every seed has is left out.
+    evenly more. Without `steps` it still goes on, and what not every seed has is left out. So it is
+    where episodes end when they like (`is_free`): of these no seed lacks one in between.
     """
     for name in ("seed", "step"):
         if name not in table:
@@ -110,8 +112,12 @@ def by_seed(
         )
     order = np.lexsort((table["step"], table["seed"]))
     ends, counts = np.unique(table["step"]), np.unique(table["seed"], return_counts=True)[1]
-    if steps is None:
-        begins = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    begins = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    if is_free:
+        number = np.arange(len(order)) - np.repeat(begins, counts)
+        if not np.array_equal(table.get("episode", np.empty(0))[order], number):
+            raise InputError(f"{path} is not whole: an episode of some seed is missing")
+    if steps is None or is_free:
         order = order[begins[:, None] + np.arange(counts.min())].ravel()
     else:
         first, apart = min(ends[0], warmup + every), min([every, *np.diff(ends)])
