@@ -29,9 +29,6 @@ for kind in (signal.SIGINT, signal.SIGHUP):
 # Workers fill the cores: a second thread of numpy's would wait for one, spinning. Workers inherit it.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-# Tracing makes many small objects; looking through them for cycles so often takes an eighth of it.
-gc.set_threshold(50_000)
-
 # One folder of compiled programs for all workers, and for the commands that tests start; it goes when
 # the tests are through. A worker that reads what another is writing compiles it itself.
 if "PYTEST_XDIST_WORKER" not in os.environ:
@@ -52,6 +49,13 @@ def quick_options(*args, make_options=compiler.get_compile_options, **kwargs):
 with contextlib.suppress(jax.errors.JaxRuntimeError):  # another version may not know the option
     jax.jit(lambda x: x, compiler_options=QUICKER)(0.0)
     compiler.get_compile_options = quick_options
+
+
+def pytest_runtest_teardown(item, nextitem) -> None:
+    """What a file of tests compiled goes with it: a worker would come to hold gigabytes."""
+    if nextitem is None or nextitem.path != item.path:
+        jax.clear_caches()
+        gc.collect()
 
 
 def pytest_sessionstart() -> None:
