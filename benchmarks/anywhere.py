@@ -105,7 +105,7 @@ def torch_rnd(space: primax.Space, envs: int, seconds: float) -> tuple[float, fl
 
     target, predictor = net(), net()
     optimiser = torch.optim.Adam(predictor.parameters(), 3e-4)
-    raw = np.asarray(rollout(space, envs).next_obs)
+    raw = np.array(rollout(space, envs).next_obs)  # one that may be written to
     rows = torch.as_tensor(raw, device=device)
     if space.kind == "image":
         rows = rows.permute(0, 1, 4, 2, 3)
