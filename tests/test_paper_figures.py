@@ -49,7 +49,7 @@ def test_everything_is_written_twice_to_the_same_bytes(runs, tmp_path):
     one, two = content(tmp_path / "one"), content(tmp_path / "two")
     expected = {f"tables/{name}.{kind}" for name in TABLES for kind in ("md", "csv")}
     expected |= {f"figures/{name}.svg" for name in FIGURES} | {"index.md", "references.json"}
-    pages = ("scorecard", "claims", "runs", "audit", "times")
+    pages = ("scorecard", "claims", "rules", "runs", "audit", "times")
     expected |= {f"{name}.{kind}" for name in pages for kind in ("md", "csv")}
     assert set(one) == expected
     assert [name for name in one if one[name] != two[name]] == []
@@ -61,7 +61,7 @@ def test_everything_is_written_twice_to_the_same_bytes(runs, tmp_path):
     )
     assert all(f"figures/{name}.svg".encode() in one["index.md"] for name in CAPTIONS)
     rows = list(csv.DictReader(one["scorecard.csv"].decode().splitlines()))
-    assert len(rows) == 144 and not any(row["verdict"] == "not run" for row in rows)
+    assert len(rows) == 173 and not any(row["verdict"] == "not run" for row in rows)
     assert b"6,000 steps" in one["runs.md"]
     for page in ("index.md", "scorecard.md", "claims.md"):
         assert b"40 of these runs are not at the paper's settings" in one[page]

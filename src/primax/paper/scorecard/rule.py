@@ -162,5 +162,9 @@ def effect_difference(
         rows = stream.integers(len(a), size=(10_000, len(a)))
         return effect(a[rows], b[rows])
 
-    low, high = np.quantile(drawn(*ours) - drawn(*theirs), [0.025, 0.975])
+    with np.errstate(invalid="ignore"):
+        gap = drawn(*ours) - drawn(*theirs)
+    gap[np.isnan(gap)] = 0.0  # without spread on either side: both infinite, and of one sign
+    between = "linear" if np.isfinite(gap).all() else "nearest"
+    low, high = np.quantile(gap, [0.025, 0.975], method=between)
     return float(low), float(high)
