@@ -79,6 +79,13 @@ def values(heads: nets.Net, patches: Patches) -> Float[Array, "heads batch actio
     return jax.vmap(lambda net: net(patches))(heads)
 
 
+def greedy(
+    values: Float[Array, "heads actions"], head: Int[Array, ""] | None = None
+) -> Int[Array, ""]:
+    """The action of the highest value: averaged over heads, or by one of them."""
+    return jnp.argmax(jnp.mean(values, axis=0) if head is None else values[head])
+
+
 def td_target(
     reward: Float[Array, ""],
     discount: Float[Array, ""],

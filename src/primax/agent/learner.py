@@ -10,7 +10,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, UInt8
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, Shaped, UInt8
 
 from primax.agent import best, policy_metrics, ring
 from primax.agent import critics as critic
@@ -129,7 +129,7 @@ class Learner(eqx.Module):
         rows = ring.read(state.ring, clock, age, self.reward.spec.shape)
 
         def values(views):
-            return jnp.moveaxis(critic.values(state.critics.online, nets.patches(views)), 0, 1)
+            return jnp.moveaxis(self.action_values(state.critics.online, views), 0, 1)
 
         views = self.reward.view(rows.next_obs, rows.next_memo)
         greedy = jnp.argmax(jnp.mean(nets.map_chunks(values, views), axis=1), axis=1)
@@ -260,15 +260,24 @@ class Learner(eqx.Module):
 
     def _greedy(self, state: State, clock: Clock) -> Int[Array, ""]:
         """The action of the highest value: averaged over heads, or by this episode's head."""
-        patches = nets.patches(self.reward.view(state.obs, state.memo)[None])
-        values = critic.values(state.critics.online, patches)
-        if self.config.critics.acting == "episode":
-            by_clock = clock // self.world.horizon
-            number = by_clock if state.episodes is None else state.episodes
-            k_head = stream(state.key, HEAD, number)
-            head = jax.random.randint(k_head, (), 0, self.config.critics.heads)
-            return jnp.argmax(values[head, 0])
-        return jnp.argmax(jnp.mean(values, axis=(0, 1)))
+        view = self.reward.view(state.obs, state.memo)[None]
+        values = self.action_values(state.critics.online, view)
+        by_clock = clock // self.world.horizon
+        number = by_clock if state.episodes is None else state.episodes
+        return critic.greedy(values[:, 0], self.acting_head(state.key, number))
+
+    def action_values(
+        self, online: PyTree, views: Shaped[Array, "batch ..."]
+    ) -> Float[Array, "heads batch actions"]:
+        """What every control head thinks of each action: all that the agent acts on."""
+        return critic.values(online, nets.patches(views))
+
+    def acting_head(self, key: PRNGKeyArray, episode: Int[Array, ""] | int) -> Array | None:
+        """The head that acts in an episode; None where all do, by their mean."""
+        if self.config.critics.acting == "mean":
+            return None
+        k_head = stream(key, HEAD, episode)
+        return jax.random.randint(k_head, (), 0, self.config.critics.heads)
 
     def _step(
         self, world: World, state: State, action: Int[Array, ""], noise: Any, key: PRNGKeyArray

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,8 +58,8 @@ class Progress:
 
 def compile_program(learner: Learner, seeds: tuple[int, ...]) -> Program:
     """Lowers and compiles the run for a number of seeds; nothing is executed."""
-    start, is_highest = time.perf_counter(), learner.config.net.precision == "highest"
-    with jax.default_matmul_precision("highest" if is_highest else None):
+    start = time.perf_counter()
+    with multiplying(learner.config):
         ids = jax.ShapeDtypeStruct((len(seeds),), jnp.int32)
         clock = jax.ShapeDtypeStruct((), jnp.int32)
         root = jax.eval_shape(lambda: jax.random.key(0))
@@ -77,6 +78,11 @@ def compile_program(learner: Learner, seeds: tuple[int, ...]) -> Program:
     }
     took = time.perf_counter() - start
     return Program(learner, seeds, init, warm_up, window, took, memory)
+
+
+def multiplying(config: Config) -> AbstractContextManager[Any]:
+    """As precisely as a configuration asks for; programs are lowered in it."""
+    return jax.default_matmul_precision("highest" if config.net.precision == "highest" else None)
 
 
 def state_like(learner: Learner, num_seeds: int) -> Any:

@@ -89,3 +89,18 @@ class Reporter:
             f"{bar} {progress.clock:,}/{progress.total:,}  {speed}  "
             f"score {score}  ε {progress.epsilon:.2f}"
         )
+
+
+class Counter:
+    """Told how many of all are done; says so now and then, and how long the rest will take."""
+
+    def __init__(self, console: Console, what: str):
+        self.console, self.what = console, what
+        self.began = self.told_at = time.perf_counter()
+
+    def __call__(self, done: int, total: int) -> None:
+        now = time.perf_counter()
+        if done < total and now - self.told_at > PLAIN_EVERY_S:
+            self.told_at = now
+            left = clock((now - self.began) * (total - done) / done)
+            self.console.print(f"{done:,}/{total:,} {self.what}  {left} left")

@@ -1,0 +1,102 @@
+"""Episodes of a trained agent: it acts on what it has learnt, and learns nothing more."""
+
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, PyTree, UInt8
+
+from primax.agent import critics as critic
+from primax.agent.learner import Learner
+from primax.rewards.transition import Step
+from primax.worlds import ACTIONS, World, tally
+from primax.worlds.rollout import Episode
+
+
+class Agent(eqx.Module):
+    """What is left of a seed when it has learnt; every leaf is an array."""
+
+    seed: Int[Array, "*seeds"]
+    online: PyTree
+    """The control heads."""
+    reward: PyTree
+    """The reward's state, for what the critics see of it; nothing where they see the world alone."""
+
+
+class Moment(eqx.Module):
+    """Where an episode stands."""
+
+    world: PyTree
+    obs: UInt8[Array, "*episodes c rows cols"]
+    memo: PyTree
+    reward: PyTree
+    tally: tally.Tally
+
+
+def play(
+    learner: Learner,
+    agent: Agent,
+    epsilon: Float[Array, ""],
+    keys: Key[Array, " episodes"],
+) -> tuple[tally.Outcome, Episode]:
+    """Episodes of one seed side by side, one for each key: how they went, and all their states.
+
+    Each begins with the reward's state as it is, and leaves nothing of it. Where the world ends,
+    an episode stays as it is until its time is up.
+    """
+    world = learner.world.for_seed(agent.seed)
+    begun, heads, draws = jax.vmap(partial(_begin, learner, world, agent, epsilon))(keys)
+
+    def step(now: Moment, draw: Any) -> tuple[Moment, Any]:
+        views = learner.reward.view(now.obs, now.memo)
+        values = learner.action_values(agent.online, views)
+        greedy = jax.vmap(critic.greedy, in_axes=(1, 0))(values, heads)
+        after, action = jax.vmap(partial(_step, learner, world))(now, greedy, draw)
+        return after, (after.world, action)
+
+    by_step = jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), draws)
+    last, (states, actions) = jax.lax.scan(step, begun, by_step)
+    states = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), begun.world, states)
+    return jax.vmap(tally.outcome)(last.tally), jax.vmap(Episode, in_axes=1)(states, actions)
+
+
+def _begin(
+    learner: Learner, world: World, agent: Agent, epsilon: Float[Array, ""], key: PRNGKeyArray
+) -> tuple[Moment, Array | None, Any]:
+    """An episode's first moment, the head that acts in it, and all that is random in its steps."""
+    k_reset, k_begin, k_head, k_noise, k_action, k_reward = jax.random.split(key, 6)
+    first, num = world.reset(k_reset), world.horizon
+    obs = world.observe(first)
+    reward, memo = agent.reward, ()
+    if learner.reward.begins:
+        reward, memo = learner.reward.begin(reward, obs, k_begin)
+    words = jax.random.bits(k_action, (num, 2), "uint32")
+    draws = (
+        world.noise(k_noise, num),
+        (words[:, 0] >> 8) * 2.0**-24 < epsilon,
+        (words[:, 1] % len(ACTIONS)).astype(jnp.int32),
+        jax.random.split(k_reward, num),
+    )
+    moment = Moment(first, obs, memo, reward, tally.start(world, first))
+    return moment, learner.acting_head(k_head, 0), draws
+
+
+def _step(
+    learner: Learner, world: World, now: Moment, greedy: Int[Array, ""], draw: Any
+) -> tuple[Moment, Int[Array, ""]]:
+    noise, is_explored, drawn, key = draw
+    action = jnp.where(is_explored, drawn, greedy)
+    state = world.step(now.world, action, noise)
+    obs, reward, memo = world.observe(state), now.reward, now.memo
+    if learner.reward.begins:
+        count_key = world.count_key(now.world, action)
+        seen = Step(now.obs, action, obs, count_key, world.task(state))
+        reward, memo = learner.reward.observe(reward, seen, key)
+    after = Moment(state, obs, memo, reward, tally.add(world, now.tally, state))
+    return _unless(world.terminated(now.world), now, after), action
+
+
+def _unless(is_over: Bool[Array, ""], now: Moment, after: Moment) -> Moment:
+    return jax.tree.map(lambda a, b: jnp.where(is_over, a, b), now, after)
