@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/ready
 JOBS ?= 5
 
-.PHONY: help demo paper pages test test-all lint check bench clean
+.PHONY: help demo paper pages pictures test test-all lint check bench clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -21,13 +21,14 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY)  ## see it work: a few minutes on two cores
 	$(BIN)/primax worlds
 	@rm -rf demo && mkdir -p demo
-	$(BIN)/primax watch butterflies --policy chase --gif demo/butterflies.gif
-	$(BIN)/primax watch maze --policy sweep --gif demo/maze.gif
 	$(BIN)/primax train prime maze --preset quick --seeds 2 --out demo/maze
+	$(BIN)/primax watch demo/maze --gif demo/maze.gif
 	$(BIN)/primax explain demo/maze --png demo/maze.png
 	$(BIN)/primax train task butterflies --preset quick --seeds 2 --out demo/butterflies
+	$(BIN)/primax watch demo/butterflies --gif demo/butterflies.gif
+	$(BIN)/primax evaluate demo/butterflies
 	$(BIN)/primax report demo/maze demo/butterflies --out demo/report.html
-	@echo "look at demo/butterflies.gif and demo/maze.gif, at what PRIME pays for in demo/maze.png, and at the tables in demo/maze and demo/butterflies"
+	@echo "look at the agents in demo/maze.gif and demo/butterflies.gif, at what PRIME pays for in demo/maze.png, and at the tables in demo/maze and demo/butterflies"
 	@echo "open demo/report.html in a browser: curves, seeds, maps, replays and settings of both runs on one page"
 	@echo "$(BIN)/primax lists what else there is"
 
@@ -45,6 +46,10 @@ paper: $(READY)  ## the paper on your GPU, into paper/: 40 runs, JOBS=5 at a tim
 pages: $(READY)  ## every table, figure and page anew from results/paper
 	$(BIN)/primax reproduce --scale paper --no-run --out results/paper --into README.md --into docs/reproduction.md
 	$(BIN)/primax report results/paper --out docs/report_paper.html
+
+pictures: $(READY)  ## the README's two episodes anew from results/paper
+	$(BIN)/primax watch results/paper/runs/prime_butterflies --seed 2 --gif docs/pictures/butterflies.gif
+	$(BIN)/primax watch results/paper/runs/prime_maze --seed 14 --episode 409 --gif docs/pictures/maze.gif
 
 test: $(READY)  ## the quick tests, before every commit
 	$(BIN)/python -m pytest

@@ -28,7 +28,7 @@ from primax.agent.training import state_like
 from primax.cli.resume import _flags
 from primax.errors import InputError, RunError
 from primax.report import make
-from primax.runs import checkpoints, npz, proceed
+from primax.runs import checkpoints, networks, npz, proceed, replays
 from primax.runs.export import _digest, export, load
 from primax.runs.measures import measure
 from primax.runs.pack import packed
@@ -184,6 +184,7 @@ def test_a_finished_run(finished, r):
             lambda: measure(open_run(finished), r.choice(["peak", "tail:loss", "clamp_share"])),
             lambda: explain.recorded_maps(finished, 0, 700),
             lambda: find_run(finished),
+            lambda: replays.find(open_run(finished)),
             lambda: _flags(finished),
             lambda: proceed.reopen(finished),
             page if r.random() < 0.2 else lambda: None,  # it takes longer than all others
@@ -251,7 +252,9 @@ def test_an_exported_file(exported, tmp_path_factory, r):
     path = tmp_path_factory.getbasetemp() / "export.npz"
     path.write_bytes(other_export(r, exported) if r.random() < 0.8 else cut(r, exported))
     ends_in_a_line(
-        lambda: load(path).critics(0), lambda: explain.explain(path, explain.first_seed(path))
+        lambda: load(path).critics(0),
+        lambda: explain.explain(path, explain.first_seed(path)),
+        lambda: networks.find(path) if r.random() < 0.3 else None,  # it traces a whole learner
     )
 
 

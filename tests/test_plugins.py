@@ -145,6 +145,8 @@ def test_the_documented_package_at_every_door(alone):
     assert "still" in alone(f"stats run --measure last {plugins}")
     assert "nothing fails" in alone(f"verify --run run {plugins}")
     assert "export_last.npz" in alone(f"export run {plugins}")
+    assert "still in Corridor" in alone(f"evaluate run/export_last.npz --episodes 2 {plugins}")
+    assert "Corridor · Still" in alone(f"watch run {plugins}")
     assert "explain works for PRIME's reward only" in alone(f"explain run {plugins}", 2)
     alone(f"report run --out page.html {plugins}")
     page = (alone.folder / "page.html").read_text(encoding="utf-8")

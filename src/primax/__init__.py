@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from primax.errors import InputError
     from primax.methods import METHODS, Method
     from primax.presets import configure
+    from primax.runs.evaluation import Evaluation, evaluate
     from primax.runs.loop import Result
     from primax.worlds import WORLDS, World, make_world
 
@@ -24,12 +25,14 @@ _HOMES = {
     "Space": "primax.anywhere.space",
     "Transition": "primax.anywhere.transition",
     "WORLDS": "primax.worlds",
+    "Evaluation": "primax.runs.evaluation",
     "InputError": "primax.errors",
     "Method": "primax.methods",
     "Result": "primax.runs.loop",
     "World": "primax.worlds",
     "bonus": "primax.anywhere.bonus",
     "configure": "primax.presets",
+    "evaluate": "primax.runs.evaluation",
     "export": "primax.export",
     "make_world": "primax.worlds",
     "train": "primax.api",
@@ -41,6 +44,7 @@ _MODULES = {"export"}
 __all__ = [
     "METHODS",
     "WORLDS",
+    "Evaluation",
     "InputError",
     "Method",
     "Result",
@@ -51,6 +55,7 @@ __all__ = [
     "__version__",
     "bonus",
     "configure",
+    "evaluate",
     "export",
     "make_world",
     "train",

@@ -16,6 +16,7 @@ from primax.runs.stops import on_ctrl_c
 COMMANDS = {
     "train": "train a method in a world",
     "resume": "continue a run that was stopped or killed",
+    "evaluate": "play fresh episodes with a run's trained agents, and say how they do",
     "export": "write a run's networks and frozen reward to one small file",
     "pack": "make small copies of finished runs, without checkpoints, to publish",
     "bench": "time a training run, with compile time measured separately",
@@ -27,7 +28,7 @@ COMMANDS = {
     "verify": "check what the paper promises, on a small learner or on a run",
     "list": "list methods, worlds, presets, and every field that can be set",
     "worlds": "list the worlds, and what scripted policies score in them",
-    "watch": "play an episode in the terminal, or write it as a GIF",
+    "watch": "play an episode of a trained agent or a scripted policy, or write it as a GIF",
     "completion": "print the script that makes a shell complete all this",
 }
 

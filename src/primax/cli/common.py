@@ -72,8 +72,7 @@ def prepare(args: argparse.Namespace) -> tuple[Learner, tuple[int, ...]]:
         settings["steps"] = args.steps
     config = configure(args.method, args.world, args.preset, settings)
     seeds = parse_seeds(args.seeds, "--seeds")
-    flags = os.environ.get("XLA_FLAGS", "").split()
-    start_jax(" ".join(dict.fromkeys(flags if args.fast else [*flags, *SAME_BITS])))
+    start_jax(flags() if args.fast else flags(*SAME_BITS))
     learner = make_learner(config)
     if not args.anyway:
         check_room(learner, len(seeds))
@@ -96,6 +95,11 @@ def work_console() -> Console:
 def plain_console() -> Console:
     """A console that prints paths and names as they are, brackets and all."""
     return Console(markup=False, highlight=False)
+
+
+def flags(*more: str) -> str:
+    """The user's flags for the compiler and more, each once."""
+    return " ".join(dict.fromkeys([*os.environ.get("XLA_FLAGS", "").split(), *more]))
 
 
 def start_jax(flags: str) -> None:

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from primax.cli.common import plain_console
-from primax.config.seeds import parse_seeds
+from primax.config.seeds import parse_some
 from primax.errors import InputError, check_choice
 from primax.runs import disk
 from primax.runs.export import WHICH, export
@@ -30,7 +30,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     check_choice("--which", args.which, WHICH)
     console = plain_console()
-    seeds = _seeds(args.seeds) if args.seeds is not None else None
+    seeds = parse_some(args.seeds, "--seeds")
     content = export(args.dir, args.which, seeds, partial(console.print, soft_wrap=True))
     out = args.out or args.dir / f"export_{args.which}.npz"
     try:
@@ -38,14 +38,3 @@ def run(args: argparse.Namespace) -> None:
     except OSError as error:
         raise InputError(f"cannot write {out}: {error.strerror}; choose another --out") from error
     console.print(f"{out}: {len(content) / 1e6:.2f} MB")
-
-
-def _seeds(text: str) -> tuple[int, ...]:
-    """The seeds named; a number alone is refused: elsewhere it says how many, here it looks like one."""
-    if text.strip().isdigit():
-        which = (
-            f"write {text}-{text} for seed {text} alone, or "
-            f"0-{max(int(text) - 1, 0)} for the first {text}"
-        )
-        raise InputError(f"--seeds {text} is ambiguous: {which}")
-    return parse_seeds(text, "--seeds")

@@ -30,6 +30,25 @@ def parse_seeds(text: str | int, name: str = "seeds") -> tuple[int, ...]:
     return tuple(seeds)
 
 
+def parse_some(
+    seeds: str | int | Sequence[int] | None, name: str = "seeds"
+) -> tuple[int, ...] | None:
+    """The seeds named; a number alone is refused: elsewhere it says how many, here it looks like one."""
+    if seeds is None:
+        return None
+    if not isinstance(seeds, str | int):
+        check_seeds(seeds, name)
+        return tuple(seeds)
+    text = str(seeds).strip()
+    if text.isdecimal():
+        which = (
+            f"write {text}-{text} for seed {text} alone, or "
+            f"0-{max(int(text) - 1, 0)} for the first {text}"
+        )
+        raise InputError(f"{name} {text} is ambiguous: {which}")
+    return parse_seeds(text, name)
+
+
 def check_seeds(seeds: Sequence[Any], name: str = "seeds") -> None:
     """Refuses what is not some whole numbers, each once."""
     if not seeds:

@@ -25,7 +25,7 @@ from primax.methods import build
 from primax.nn import nets
 from primax.runs import npz
 from primax.runs.config_json import as_json, from_json
-from primax.runs.read import open_run
+from primax.runs.read import Run, open_run
 from primax.worlds import ACTIONS
 
 FORMAT = 1
@@ -57,18 +57,24 @@ class Exported:
         )
         return self.tree("critics", like, seed)
 
-    def tree(self, prefix: str, like: Any, seed: int) -> Any:
-        """The arrays of a seed under a prefix, as the tree `like` and in its types."""
+    def tree(self, prefix: str, like: Any, seed: int, is_partial: bool = False) -> Any:
+        """The arrays of a seed under a prefix, as the tree `like` and in its types.
+
+        If `is_partial`, what was not exported, or not whole, is None; else it is refused.
+        """
         if seed not in self.seeds:
             raise InputError(f"seed {seed} is not one of the exported seeds: {_listed(self.seeds)}")
         row = self.seeds.index(seed)
 
-        def fill(path: Any, leaf: Any) -> jax.Array:
+        def fill(path: Any, leaf: Any) -> jax.Array | None:
             name = prefix + jax.tree_util.keystr(path)
+            is_first_only = f".{name}".startswith(REFERENCE_ONLY)
+            if is_partial and (is_first_only or name not in self.arrays):
+                return None
             if name not in self.arrays:
                 raise InputError(f"nothing was exported under the name {name}")
             found, fits = self.arrays[name], (len(self.seeds), *leaf.shape)
-            if f".{name}".startswith(REFERENCE_ONLY):
+            if is_first_only:
                 fits = (*fits[:1], 1, *fits[2:])
             if found.shape != fits:
                 raise InputError(f"{name} is of shape {list(found.shape)}, not {list(fits)}")
@@ -87,9 +93,22 @@ def export(
 
     `say` is told of newer checkpoints that cannot be used.
     """
+    run = open_run(files.place(folder))
+    made = take(run, which, seeds, say)
+    about = made.about | {"digest": _digest(made.arrays)}
+    texts = {"config": as_json(made.config, run.given_seeds), "about": about}
+    whole = made.arrays | {name: _text(content) for name, content in texts.items()}
+    return npz.to_bytes(whole.items(), is_compressed=True)
+
+
+def take(
+    run: Run,
+    which: str = "last",
+    seeds: tuple[int, ...] | None = None,
+    say: Callable[[str], None] = lambda line: None,
+) -> Exported:
+    """What the file of a run would hold, weights in half precision as there."""
     check_choice("which", which, WHICH)
-    folder = files.place(folder)
-    run = open_run(folder)
     config, all_seeds = run.config, run.given_seeds
     seeds = all_seeds if seeds is None else seeds
     for seed in seeds:
@@ -117,11 +136,8 @@ def export(
         **({"mean": peak["mean"].tolist()} if peak else {}),
         "reward_step": checkpoint.clock,
         "run": checkpoint.about.get("provenance", {}),
-        "digest": _digest(arrays),
     }
-    texts = {"config": as_json(config, all_seeds), "about": about}
-    whole = arrays | {name: _text(content) for name, content in texts.items()}
-    return npz.to_bytes(whole.items(), is_compressed=True)
+    return Exported(config, seeds, about, arrays)
 
 
 def _collect(

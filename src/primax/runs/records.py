@@ -7,6 +7,7 @@ and taken up again records the same bytes.
 import base64
 import io
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from primax.config.schema import Config
 from primax.errors import InputError
 from primax.runs import npz
 from primax.runs.tables import Table
+from primax.worlds import ACTIONS, World
 
 REPLAYS = 10
 """Windows of a run whose last episode is recorded."""
@@ -125,6 +127,22 @@ def replay_lines(config: Config, seeds: tuple[int, ...], clock: int, state: Any)
         }
         lines.append(json.dumps(content, separators=(",", ":")) + "\n")
     return "".join(lines).encode()
+
+
+def planes_of(line: dict[str, Any], world: World) -> np.ndarray:
+    """What a recorded episode shows: [frame, channel, rows, cols], zeros and ones."""
+    if tuple(line["planes"]) != world.planes:
+        raise InputError(f"replays.jsonl has planes {line['planes']}, the world {world.planes}")
+    bits = np.frombuffer(base64.b64decode(line["observations"]), np.uint8)
+    count, frames = math.prod(world.planes), len(line["actions"]) + 1
+    bits = bits.reshape(frames, -(-count // 8))
+    return np.unpackbits(bits, axis=1, count=count).reshape(-1, *world.planes)
+
+
+def levels_of(line: dict[str, Any], world: World) -> list[int] | None:
+    """Where the count key tells levels apart (butterflies alive), the level of every step."""
+    num = world.num_keys // math.prod(world.shape)
+    return None if num == 1 else [int(key) // len(ACTIONS) % num for key in line["keys"]]
 
 
 def _piece(leaf: Any, place: int, size: int) -> np.ndarray:

@@ -1,6 +1,5 @@
 """Recorded episodes as frames a browser can play: the cells that are set, plane by plane."""
 
-import base64
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,7 @@ from primax.errors import InputError
 from primax.report.packing import column, number, text
 from primax.report.parts.frozen import Frozen
 from primax.report.parts.heat import MAPS, Arrays
-from primax.runs.records import telling
+from primax.runs import records
 from primax.worlds import ACTIONS, World
 
 BYTES = 2_400_000
@@ -35,7 +34,7 @@ class Known:
 
 def pack(lines: list[Line], world: World, known: Known) -> dict[str, Any]:
     """Every episode, with the reward's parts where they can be had."""
-    planes = [_planes(line, world) for line in lines]
+    planes = [records.planes_of(line, world) for line in lines]
     whole = np.concatenate(planes)
     moving = ~(whole == whole[:1]).all(axis=(0, 2, 3))
     still = {
@@ -60,7 +59,7 @@ def choose(packed: dict[str, Any], scores: dict[int, float], room: int) -> dict[
     episodes = packed["episodes"]
     seeds = {episode["seed"] for episode in episodes}
     kept: list[int] = []
-    for seed in telling({seed: scores.get(seed, -math.inf) for seed in seeds}):
+    for seed in records.telling({seed: scores.get(seed, -math.inf) for seed in seeds}):
         size = sum(_size(episode) for episode in episodes if episode["seed"] == seed)
         if kept and size > room:
             break
@@ -94,21 +93,11 @@ def _episode(
         "step": int(line["step"]),
         "score": number(float(line["score"])),
         "actions": actions,
-        "left": _left(line, world),
+        "left": records.levels_of(line, world),
         "frames": frames(planes[:, moving]),
         "parts": exact or _means(line, agents[:-1], known),
         "is_exact": exact is not None,
     }
-
-
-def _planes(line: Line, world: World) -> np.ndarray:
-    """[frame, channel, rows, cols], zeros and ones."""
-    if tuple(line["planes"]) != world.planes:
-        raise InputError(f"replays.jsonl has planes {line['planes']}, the world {world.planes}")
-    bits = np.frombuffer(base64.b64decode(line["observations"]), np.uint8)
-    bits = bits.reshape(len(line["actions"]) + 1, -1)
-    count = math.prod(world.planes)
-    return np.unpackbits(bits, axis=1, count=count).reshape(-1, *world.planes)
 
 
 def frames(planes: np.ndarray) -> str:
@@ -121,14 +110,6 @@ def frames(planes: np.ndarray) -> str:
             cells = np.flatnonzero(plane)
             pieces += [len(cells), *cells.tolist()]
     return text(np.array(pieces, kind))
-
-
-def _left(line: Line, world: World) -> list[int] | None:
-    """Where the count key tells levels apart (butterflies alive), the level of every step."""
-    levels = world.num_keys // math.prod(world.shape)
-    if levels == 1:
-        return None
-    return [int(key) // len(ACTIONS) % levels for key in line["keys"]]
 
 
 def _exact(line: Line, frozen: Frozen | None) -> dict[str, Any] | None:

@@ -1,5 +1,7 @@
 """An episode as scenes to draw."""
 
+from collections.abc import Sequence
+
 import jax
 import numpy as np
 
@@ -9,22 +11,38 @@ from primax.worlds.rollout import Episode
 
 
 def scenes(world: World, episode: Episode, title: str = "") -> list[Scene]:
-    """One scene for the reset and one for every step."""
-    planes = np.asarray(jax.vmap(world.observe)(episode.states))
-    task = np.asarray(jax.vmap(world.task)(episode.states))
+    """One scene for the reset and one for every step, up to where the world ended."""
+    is_over = np.asarray(jax.vmap(world.terminated)(episode.states))
+    num = int(is_over.argmax()) + 1 if is_over.any() else len(is_over)
+    states = jax.tree.map(lambda x: x[:num], episode.states)
+    task = np.asarray(jax.vmap(world.task)(states))
     score = np.concatenate([[0.0], np.cumsum(task[1:])])
-    wanted = np.asarray(jax.vmap(world.targets)(episode.states)[1]).sum(axis=1)
-    cells = np.asarray(episode.states.agent)
+    wanted = np.asarray(jax.vmap(world.targets)(states)[1]).sum(axis=1)
+    alive = wanted.tolist() if world.takes_targets else None
+    planes = np.asarray(jax.vmap(world.observe)(states))
+    return seen(world, planes, score.tolist(), alive, title)
+
+
+def seen(
+    world: World,
+    planes: np.ndarray,
+    score: Sequence[float | None],
+    alive: Sequence[int] | None,
+    title: str = "",
+) -> list[Scene]:
+    """One scene for every observation; with the score and the targets left, where they are known."""
+    agent = planes[:, world.channels.index("agent")] if "agent" in world.channels else planes[:0, 0]
+    cells = agent.reshape(len(agent), -1).argmax(axis=1).tolist()
     return [
         Scene(
             planes=planes[i],
             channels=world.channels,
-            trail=tuple(int(cell) for cell in cells[:i]),
+            trail=tuple(cells[:i]),
             time=i,
             horizon=world.horizon,
-            score=float(score[i]),
-            alive=int(wanted[i]) if world.takes_targets else None,
-            total=int(wanted[0]) if world.takes_targets else None,
+            score=score[i],
+            alive=alive[i] if alive else None,
+            total=alive[0] if alive else None,
             title=title,
         )
         for i in range(len(planes))

@@ -41,8 +41,8 @@ class Scene:
     """Steps taken."""
     horizon: int = 100
     """Steps in an episode."""
-    score: int | float = 0.0
-    """Task signal summed so far."""
+    score: int | float | None = 0.0
+    """Task signal summed so far; None where that is not known."""
     alive: int | None = None
     """Targets left; None where the world has none."""
     total: int | None = None
@@ -207,7 +207,8 @@ def _columns(scene: Scene, where: tuple[int, int], trail: float) -> tuple[str, s
 
 def _status(scene: Scene) -> str:
     alive = f"   alive {scene.alive or 0}/{_total(scene)}" if _total(scene) else ""
-    return f"time {scene.time}/{scene.horizon}   score {scene.score:g}{alive}"
+    score = "" if scene.score is None else f"   score {scene.score:g}"
+    return f"time {scene.time}/{scene.horizon}{score}{alive}"
 
 
 def _one_line(title: str) -> str:
