@@ -100,8 +100,9 @@ action in the key (`nearest16`) or in φ (`knn16`)."""
         if config.window > config.recent:
             longer = f"window ({config.window}) must not be longer than recent ({config.recent})"
             raise InputError(f"{longer}, the snapshot the reward is frozen from")
-        if config.critics.gamma <= 0:
-            raise InputError("critics.gamma must be above 0: the reward's variances scale with it")
+        if config.reward_gamma <= 0:
+            name = "mix.gamma" if config.num_values == 2 else "critics.gamma"
+            raise InputError(f"{name} must be above 0: the reward's variances scale with it")
         for name, most in (("calibration", config.recent), ("neighbours", config.recent)):
             check_range(f"reward.{name}", getattr(self, name), 1, most)
 
