@@ -129,7 +129,7 @@ class Learner(eqx.Module):
         return state, outputs
 
     def _recent(
-        self, state: State, clock: Clock, bonus_weight: Weight
+        self, state: State, clock: Clock, bonus_weight: Weight = None
     ) -> tuple[Recent, Int[Array, " rows"]]:
         """The snapshot a window is frozen from, and the greedy actions after its rows."""
         age, is_written = self._ages(state, clock)
@@ -295,7 +295,7 @@ class Learner(eqx.Module):
         state, (slots, rows, ended) = jax.lax.scan(step, state, draws, unroll=True)
         return replace(state, ring=ring.write(state.ring, clock, slots, rows)), ended
 
-    def _greedy(self, state: State, clock: Clock, bonus_weight: Weight) -> Int[Array, ""]:
+    def _greedy(self, state: State, clock: Clock, bonus_weight: Weight = None) -> Int[Array, ""]:
         """The action of the highest value: averaged over heads, or by this episode's head."""
         view = self.reward.view(state.obs, state.memo)[None]
         values = self.action_values(state.critics.online, view, bonus_weight)
@@ -364,7 +364,7 @@ class Learner(eqx.Module):
         return after, (ring.Slot(ring.pack(obs), memo), row, ended)
 
     def _update(
-        self, state: State, clock: Clock, key: PRNGKeyArray, bonus_weight: Weight
+        self, state: State, clock: Clock, key: PRNGKeyArray, bonus_weight: Weight = None
     ) -> tuple[State, Metrics]:
         """Samples a minibatch, scores it with the frozen reward, and takes one step everywhere."""
         config, (k_sample, k_learn) = self.config, jax.random.split(key)

@@ -10,6 +10,7 @@ from primax.cli import COMMANDS, command_of
 from primax.cli.completion import SCRIPTS
 from primax.cli.stats import FORMATS
 from primax.config.fields import walk
+from primax.config.schema import TAKES
 from primax.methods import METHODS, mixed
 from primax.presets import PRESETS, paper
 from primax.report.figure import COLUMNS
@@ -37,6 +38,7 @@ def collect() -> dict[str, Any]:
         "preset": PRESETS,
         "set": [f"{name}=" for name in dict.fromkeys(fields) if name != "method"],
         "which": WHICH,
+        "take": TAKES,
         "policy": POLICIES,
         "shell": SCRIPTS,
         "format": FORMATS,
