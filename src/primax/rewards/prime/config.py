@@ -101,7 +101,8 @@ action in the key (`nearest16`) or in φ (`knn16`)."""
             longer = f"window ({config.window}) must not be longer than recent ({config.recent})"
             raise InputError(f"{longer}, the snapshot the reward is frozen from")
         if config.reward_gamma <= 0:
-            name = "mix.gamma" if config.num_values == 2 else "critics.gamma"
+            is_one = config.reward_gamma == config.critics.gamma
+            name = "critics.gamma" if is_one else "mix.gamma"
             raise InputError(f"{name} must be above 0: the reward's variances scale with it")
         for name, most in (("calibration", config.recent), ("neighbours", config.recent)):
             check_range(f"reward.{name}", getattr(self, name), 1, most)
