@@ -174,7 +174,7 @@ class Learner(eqx.Module):
     def epsilon(self, clock: Int[Array, "*n"]) -> Float[Array, "*n"]:
         """The chance of a random action at a step."""
         explore = self.config.explore
-        ramp = max(1.0, explore.fraction * self.config.total_steps)
+        ramp = max(1.0, explore.fraction * self.config.schedule_span)
         progress = jnp.minimum(1.0, clock / ramp)
         return explore.start + (explore.end - explore.start) * progress
 

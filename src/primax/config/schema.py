@@ -80,7 +80,7 @@ class ExploreConfig:
     end: Annotated[float, Range(0, 1), Symbol("ε_end")] = 0.05
     """ε from the end of the ramp on."""
     fraction: Annotated[float, Range(0, 1)] = 0.25
-    """Share of all steps the ramp takes, warm-up included."""
+    """Share of the schedule's steps the ramp takes, warm-up included."""
 
     def __post_init__(self):
         check(self, "explore.")
@@ -98,6 +98,8 @@ class Config:
     """The reward's options."""
     steps: Annotated[int, Range(1, 10**9)] = 250_000
     """Environment steps for each seed, warm-up included."""
+    schedule_steps: Annotated[int | None, Range(1, 10**9), Later()] = None
+    """Steps that schedules are laid over, warm-up included; none: all of the run's."""
     window: Annotated[int, Range(1, 10**9)] = 1_000
     """Environment steps for which the reward is frozen."""
     warmup: Annotated[int, Range(1, 10**9)] = 1_000
@@ -159,3 +161,8 @@ class Config:
     def total_steps(self) -> int:
         """Steps a seed really takes: `steps` rounded up to whole windows."""
         return self.warmup + self.windows * self.window
+
+    @property
+    def schedule_span(self) -> int:
+        """Steps that schedules are laid over; a run made longer keeps those it began with."""
+        return self.schedule_steps or self.total_steps
