@@ -86,7 +86,7 @@ def test_episodes_that_end_when_they_like_at_every_door(added, capsys, tmp_path,
         np.testing.assert_array_equal(result.episodes["episode"][mine], np.arange(667))
         np.testing.assert_array_equal(result.episodes["score"][mine], 2.0)
     assert "nothing fails" in told(capsys, "verify", "--run", whole)
-    assert "average" in told(capsys, "stats", whole)
+    assert "prime" in told(capsys, "stats", whole)
     told(capsys, "explain", whole)
     told(capsys, "export", whole)
     told(capsys, "pack", whole, "--out", tmp_path / "packed")

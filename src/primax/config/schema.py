@@ -9,6 +9,7 @@ from primax.config.symbols import Symbol
 from primax.errors import InputError, check_range
 
 TRUNCATIONS = ("bootstrap", "end")
+TAKES = ("whole", "trunk")
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,44 @@ class ExploreConfig:
 
 
 @dataclass(frozen=True)
+class MixConfig:
+    """How a bonus stands beside the task: of methods such as `task+prime`."""
+
+    weight: Annotated[float, Range(0, 1e6)] = 0.1
+    """What the bonus counts beside the task, after its own scale and clip."""
+    schedule: Annotated[str, Choice(("constant", "linear", "cosine"))] = "constant"
+    """How the weight goes on: `constant`, or to zero in a `linear` or `cosine` way; window by window."""
+    fraction: Annotated[float, Range(1e-6, 1)] = 1.0
+    """Share of all steps by which a `linear` or `cosine` weight is zero."""
+    values: Annotated[str, Choice(("one", "two"))] = "one"
+    """Whether critics learn `one` value, of the weighted sum, or `two`, whose weighted sum is acted on."""
+    gamma: Annotated[float, Range(0, 0.999999)] = 0.99
+    """With `two` values, the discount of the bonus's; critics.gamma is the task's, or that of the one."""
+
+    def __post_init__(self):
+        check(self, "mix.")
+
+
+@dataclass(frozen=True)
+class StartConfig:
+    """The networks a run began with, where they were not new: those of `primax train --from`."""
+
+    method: str
+    """What had trained them."""
+    steps: Annotated[int, Range(0, 10**9)]
+    """For how many steps of each seed."""
+    which: Annotated[str, Choice(("last", "best", "oracle"))]
+    """The last, those at the best coverage, or those at the best task score."""
+    take: Annotated[str, Choice(TAKES)]
+    """Whether the critics were taken `whole`, or their `trunk` with a new output layer."""
+    digest: str
+    """Of their arrays, which are in start.npz."""
+
+    def __post_init__(self):
+        check(self, "start.")
+
+
+@dataclass(frozen=True)
 class Config:
     """One run of one method in one world."""
 
@@ -118,9 +157,15 @@ class Config:
     """The control ensemble."""
     explore: ExploreConfig = field(default_factory=ExploreConfig)
     """How the agent explores."""
+    mix: MixConfig | None = None
+    """How the task and a bonus are mixed, where they are."""
+    start: StartConfig | None = None
+    """The networks it began with, where they were not new."""
 
     def __post_init__(self):
         check(self)
+        if ("+" in self.method) != (self.mix is not None):
+            raise InputError(f"method {self.method!r} and mix do not fit: `task+prime` has a mix")
         horizon, every = self.world.horizon, self.update_every
         check_range("replay", self.replay, 2 * horizon, 10**8)
         self._multiple("replay", self.replay, horizon, f"world.horizon ({horizon})")
@@ -146,6 +191,16 @@ class Config:
     def _multiple(name: str, value: int, unit: int, what: str) -> None:
         if value % unit:
             raise InputError(f"{name} ({value}) must be a multiple of {what}")
+
+    @property
+    def num_values(self) -> int:
+        """How many values an action has: two where the task's and the bonus's are apart."""
+        return 2 if self.mix and self.mix.values == "two" else 1
+
+    @property
+    def reward_gamma(self) -> float:
+        """The discount under which the reward is valued."""
+        return self.mix.gamma if self.mix and self.num_values == 2 else self.critics.gamma
 
     @property
     def segment(self) -> int:

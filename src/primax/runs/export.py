@@ -42,7 +42,10 @@ class Exported:
     """What an exported file holds."""
 
     config: Config
+    all_seeds: tuple[int, ...]
+    """Of the run."""
     seeds: tuple[int, ...]
+    """Of which networks are here."""
     about: dict[str, Any]
     """Which networks, from which step of every seed, and the run's provenance."""
     arrays: dict[str, np.ndarray]
@@ -51,17 +54,22 @@ class Exported:
     def critics(self, seed: int) -> nets.Net:
         """The control heads of a seed, to be used with `critics.values`."""
         heads, planes = self.config.critics.heads, build(self.config)[1].view_shape
+        outputs = len(ACTIONS) * self.config.num_values
         like = jax.eval_shape(
-            lambda key: critic.init(key, heads, self.config.net, planes, len(ACTIONS)).online,
+            lambda key: critic.init(key, heads, self.config.net, planes, outputs).online,
             jax.random.key(0),
         )
         return self.tree("critics", like, seed)
 
-    def tree(self, prefix: str, like: Any, seed: int) -> Any:
-        """The arrays of a seed under a prefix, as the tree `like` and in its types."""
+    def row(self, seed: int) -> int:
+        """Where a seed stands in the arrays."""
         if seed not in self.seeds:
             raise InputError(f"seed {seed} is not one of the exported seeds: {_listed(self.seeds)}")
-        row = self.seeds.index(seed)
+        return self.seeds.index(seed)
+
+    def tree(self, prefix: str, like: Any, seed: int) -> Any:
+        """The arrays of a seed under a prefix, as the tree `like` and in its types."""
+        row = self.row(seed)
 
         def fill(path: Any, leaf: Any) -> jax.Array:
             name = prefix + jax.tree_util.keystr(path)
@@ -119,8 +127,23 @@ def export(
         "run": checkpoint.about.get("provenance", {}),
         "digest": _digest(arrays),
     }
-    texts = {"config": as_json(config, all_seeds), "about": about}
-    whole = arrays | {name: _text(content) for name, content in texts.items()}
+    return _file(arrays, as_json(config, all_seeds), about)
+
+
+def only_critics(found: Exported, seeds: tuple[int, ...]) -> bytes:
+    """Of an exported file the control heads of some seeds, as such a file."""
+    rows = [found.row(seed) for seed in seeds]
+    arrays = {n: array[rows] for n, array in found.arrays.items() if n.startswith("critics.")}
+    about = {
+        name: [value[row] for row in rows] if isinstance(value, list) else value
+        for name, value in found.about.items()
+    }
+    about["digest"] = _digest(arrays)
+    return _file(arrays, as_json(found.config, found.all_seeds), about)
+
+
+def _file(arrays: dict[str, np.ndarray], config: dict[str, Any], about: dict[str, Any]) -> bytes:
+    whole = arrays | {"config": _text(config), "about": _text(about)}
     return npz.to_bytes(whole.items(), is_compressed=True)
 
 
@@ -174,10 +197,12 @@ def _digest(arrays: dict[str, np.ndarray]) -> str:
     return digest.hexdigest()
 
 
-def load(path: str | Path) -> Exported:
-    """Reads an exported file; one that is damaged, or something else, is refused in one line."""
+def load(path: str | Path | bytes, name: str = "") -> Exported:
+    """Reads an exported file, or its bytes under a name; a damaged one is refused in one line."""
+    source = path if isinstance(path, bytes) else files.place(path)
+    path = name or path
     try:
-        arrays = dict(npz.read(files.place(path)))
+        arrays = dict(npz.read(source))
     except npz.NpzError as error:
         raise InputError(f"{path} cannot be read: {error}") from error
     try:
@@ -193,7 +218,7 @@ def load(path: str | Path) -> Exported:
     if digest != _digest(arrays):
         raise InputError(f"{path} is damaged: its arrays are not those that were written")
     try:
-        return Exported(from_json(config)[0], seeds, about, arrays)
+        return Exported(*from_json(config), seeds, about, arrays)
     except (KeyError, ValueError, TypeError) as error:
         raise InputError(
             f"{path} has a configuration that this version cannot read: {error}"

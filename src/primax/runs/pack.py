@@ -16,7 +16,7 @@ from primax.runs import npz, records
 from primax.runs.config_json import to_bytes
 from primax.runs.measures import score_measures
 from primax.runs.read import Run, open_run
-from primax.runs.tables import digest_of, read_whole
+from primax.runs.tables import digest_of, read_whole, stored
 
 DIGITS = 5
 """Of means in windows.csv, which are most of a run's bytes; all of episodes.csv is kept."""
@@ -44,7 +44,8 @@ def packed(folder: Path) -> Files:
         path.stat()  # a finished run has it
         maps = _few_maps(run.maps(), list(records.recorded(run.config)))
     with _reading(folder / "replays.jsonl") as path:
-        replays = _few(read_whole(path, run.digest("replays.jsonl")), kept)
+        is_none = run.can_end and not stored(path).exists()  # such a run records no episode
+        replays = b"" if is_none else _few(read_whole(path, run.digest("replays.jsonl")), kept)
     content = {
         "config.json": files.read(folder / "config.json"),
         "episodes.csv": episodes,

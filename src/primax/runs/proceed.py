@@ -20,6 +20,8 @@ from primax.runs.config_json import create, to_bytes
 from primax.runs.loop import OnWindow, Say, compiled, loop
 from primax.runs.provenance import differences, provenance
 from primax.runs.read import Run, is_finished, open_run, read_manifest
+from primax.runs.start import FILE as START
+from primax.runs.start import begin_program
 from primax.runs.stops import disk_errors, interrupts, locked
 from primax.runs.tables import FURTHEST, Table, csv_rows, digest_of
 
@@ -53,9 +55,14 @@ class Listener:
     """Whether to stop, where someone else listens to signals."""
 
 
-def begin(folder: Path, learner: Learner, seeds: tuple[int, ...]) -> Job:
-    """A new run: its folder is made and its configuration written before anything costs time."""
-    create(folder, learner.config, seeds)
+def begin(
+    folder: Path, learner: Learner, seeds: tuple[int, ...], start: bytes | None = None
+) -> Job:
+    """A new run: its folder is made and its configuration written before anything costs time.
+
+    `start` holds the networks it begins with, where they are not new.
+    """
+    create(folder, learner.config, seeds, {} if start is None else {START: start})
     return Job(folder, learner, seeds)
 
 
@@ -209,6 +216,8 @@ def _work(
     disk.write_whole(job.folder / "manifest.json", to_bytes(manifest))
     if part["from_step"] < job.config.total_steps:
         program = compiled(job.learner, job.seeds, listener.say)
+        if start is None and job.config.start:
+            program = begin_program(program, job.folder / START)
         manifest["memory"] = program.memory
         began = time.monotonic()
         listening = nullcontext(listener.is_asked) if listener.is_asked else interrupts()

@@ -20,13 +20,12 @@ def expected_score(world: World, policy: str) -> float | None:
     policy = canonical(policy)
     if policy != "random" and policy not in BLIND:
         return None
-    chain = _chain(world, policy)
     if isinstance(world, Maze):
-        return _reach(world, chain)
+        return _reach(world, _chain(world, policy))
     if isinstance(world, TwoWings):
-        return _silent_share(world, chain)
+        return _silent_share(world, _chain(world, policy))
     if isinstance(world, Butterflies) and not world.config.respawn:
-        return world.num_butterflies * _caught(world, chain)
+        return world.num_butterflies * _caught(world, _chain(world, policy))
     return None
 
 

@@ -38,16 +38,23 @@ def centre_stay(world: World) -> np.ndarray:
 def sweep(world: World) -> np.ndarray:
     """Mow the lawn: row by row, back and forth, then the same way back; blind to everything.
 
-    An open loop of actions from the world's start, by the shortest way where walls intervene.
+    An open loop of actions from the world's start, by the shortest way where walls intervene. Cells
+    to which there is no way are left out; where there is none to any, it stays.
     """
     moves, walls = np.asarray(world.moves), np.asarray(world.walls)
     rows = [row[:: (-1) ** i] for i, row in enumerate(np.arange(walls.size).reshape(walls.shape))]
     order = [int(cell) for cell in np.concatenate(rows) if not walls.ravel()[cell]]
-    goals = itertools.cycle([*order, *order[::-1]])
     here = order[0] if world.start is None else world.start
+    away = steps_to(moves, np.arange(len(moves)))
+    goals = itertools.cycle([*order, *order[::-1]])
     actions: list[int] = []
     while len(actions) < world.horizon:
-        way = _toward(moves, goal := next(goals))
+        goal, has_way = next(goals), away[order, here] < len(moves)
+        if has_way.sum() <= 1:  # only to itself
+            actions.append(STAY)
+        if away[goal, here] == len(moves):
+            continue
+        way = np.argmin(away[goal][moves], axis=1)
         while here != goal:
             actions.append(int(way[here]))
             here = int(moves[here, way[here]])
