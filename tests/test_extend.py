@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from test_checkpoints import Crash, crash_at, everything
 
+from primax.agent import critics
 from primax.agent.learner import make_learner
 from primax.api import train
 from primax.cli import main
@@ -110,6 +111,11 @@ def test_schedules_are_laid_over_their_span():
         np.testing.assert_allclose(epsilon, [1, 0.525, 0.05, 0.05], rtol=1e-6)
     without = make_learner(replace(more, schedule_steps=None)).epsilon(jnp.array([250, 1_000]))
     np.testing.assert_allclose(without, [0.7625, 0.05], rtol=1e-6)
+    mixed = configure("task+prime", "maze", "smoke", {"mix.schedule": "linear"})
+    for each in (mixed, longer(mixed, "4000")):
+        rates = critics.rates(each.critics, each.mix)
+        weights = [make_learner(each).bonus_weight(rates, jnp.int32(at)) for at in (500, 2_500)]
+        np.testing.assert_allclose(weights, [0.075, 0], rtol=1e-6)
     for wrong in ("none", "0", "1.5"):
         with pytest.raises(InputError, match="steps"):
             longer(config, wrong)
@@ -141,6 +147,15 @@ def test_published_runs_have_no_span_of_their_own():
     ends = [config.warmup + -(-part * config.windows // 10) * 1_000 for part in range(1, 11)]
     assert list(records.recorded(config)) == ends
     assert set(ends) == {replay["step"] for replay in run.replays()}
+
+
+def test_a_run_that_ends_before_its_first_recorded_window_can_be_packed(run, tmp_path):
+    content = json.loads((run / "config.json").read_text()) | {"schedule_steps": 20_000}
+    (run / "config.json").write_text(json.dumps(content))
+    (run / "manifest.json").write_text(json.dumps({"finished": "today", "steps": 2_000}))
+    (run / "replays.jsonl").unlink()
+    assert main(["pack", str(run), "--out", str(tmp_path / "packed")]) == 0
+    assert open_run(tmp_path / "packed" / "run").maps()["step"].tolist() == [2_000]
 
 
 def test_maps_come_back_as_they_were_written(tmp_path):

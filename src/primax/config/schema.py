@@ -96,7 +96,7 @@ class MixConfig:
     schedule: Annotated[str, Choice(("constant", "linear", "cosine"))] = "constant"
     """How the weight goes on: `constant`, or to zero in a `linear` or `cosine` way; window by window."""
     fraction: Annotated[float, Range(1e-6, 1)] = 1.0
-    """Share of all steps by which a `linear` or `cosine` weight is zero."""
+    """Share of the schedule's steps by which a `linear` or `cosine` weight is zero."""
     values: Annotated[str, Choice(("one", "two"))] = "one"
     """Whether critics learn `one` value, of the weighted sum, or `two`, whose weighted sum is acted on."""
     gamma: Annotated[float, Range(0, 0.999999)] = 0.99
