@@ -1,6 +1,7 @@
 """Training from Python, in memory or in a folder that survives."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -73,11 +74,18 @@ def train(
     else:
         found, job = open_run(folder), Job(folder, learner, numbers)
         if (found.config, found.given_seeds) != (config, numbers):
-            raise InputError(
-                f"{folder} holds a run of another configuration: choose another folder"
-            )
+            says = "choose another folder"
+            if found.given_seeds == numbers and _is_longer(config, found):
+                says = f"primax resume {folder} --steps {config.steps} makes it so long"
+            raise InputError(f"{folder} holds a run of another configuration: {says}")
     proceed(job, listener, allow=frozenset(["anyway"] if anyway else []))
     return _result(open_run(folder), learner)
+
+
+def _is_longer(config: Config, run: Run) -> bool:
+    """Whether a configuration is a finished run's, with more steps."""
+    is_same = replace(run.config, steps=config.steps) == config
+    return run.is_finished and is_same and config.total_steps > run.config.total_steps
 
 
 def _listener(num_seeds: int, on_window: OnWindow, is_told: bool) -> Listener:

@@ -182,7 +182,7 @@ class Learner(eqx.Module):
     def epsilon(self, clock: Int[Array, "*n"]) -> Float[Array, "*n"]:
         """The chance of a random action at a step."""
         explore = self.config.explore
-        ramp = max(1.0, explore.fraction * self.config.total_steps)
+        ramp = max(1.0, explore.fraction * self.config.schedule_span)
         progress = jnp.minimum(1.0, clock / ramp)
         return explore.start + (explore.end - explore.start) * progress
 
@@ -191,7 +191,7 @@ class Learner(eqx.Module):
         mix = self.config.mix
         if mix is None or rates.mix_weight is None:
             return None
-        progress = jnp.minimum(1.0, clock / (mix.fraction * self.config.total_steps))
+        progress = jnp.minimum(1.0, clock / (mix.fraction * self.config.schedule_span))
         left = {
             "constant": jnp.float32(1.0),
             "linear": 1.0 - progress,

@@ -81,7 +81,7 @@ class ExploreConfig:
     end: Annotated[float, Range(0, 1), Symbol("ε_end")] = 0.05
     """ε from the end of the ramp on."""
     fraction: Annotated[float, Range(0, 1)] = 0.25
-    """Share of all steps the ramp takes, warm-up included."""
+    """Share of the schedule's steps the ramp takes, warm-up included."""
 
     def __post_init__(self):
         check(self, "explore.")
@@ -96,7 +96,7 @@ class MixConfig:
     schedule: Annotated[str, Choice(("constant", "linear", "cosine"))] = "constant"
     """How the weight goes on: `constant`, or to zero in a `linear` or `cosine` way; window by window."""
     fraction: Annotated[float, Range(1e-6, 1)] = 1.0
-    """Share of all steps by which a `linear` or `cosine` weight is zero."""
+    """Share of the schedule's steps by which a `linear` or `cosine` weight is zero."""
     values: Annotated[str, Choice(("one", "two"))] = "one"
     """Whether critics learn `one` value, of the weighted sum, or `two`, whose weighted sum is acted on."""
     gamma: Annotated[float, Range(0, 0.999999)] = 0.99
@@ -137,6 +137,8 @@ class Config:
     """The reward's options."""
     steps: Annotated[int, Range(1, 10**9)] = 250_000
     """Environment steps for each seed, warm-up included."""
+    schedule_steps: Annotated[int | None, Range(1, 10**9), Later()] = None
+    """Steps that schedules are laid over, warm-up included; none: all of the run's."""
     window: Annotated[int, Range(1, 10**9)] = 1_000
     """Environment steps for which the reward is frozen."""
     warmup: Annotated[int, Range(1, 10**9)] = 1_000
@@ -214,3 +216,8 @@ class Config:
     def total_steps(self) -> int:
         """Steps a seed really takes: `steps` rounded up to whole windows."""
         return self.warmup + self.windows * self.window
+
+    @property
+    def schedule_span(self) -> int:
+        """Steps that schedules are laid over; a run made longer keeps those it began with."""
+        return self.schedule_steps or self.total_steps
