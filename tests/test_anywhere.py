@@ -427,6 +427,7 @@ def test_what_is_wrong_is_named_before_anything_is_written(said):
         ("num_actions", lambda: Space((3,), 0)),
         ("kind has no value", lambda: Space((1, 2, 3), 2, kind="pictures")),
         ("unknown method", lambda: primax.bonus("prim", SPACE)),
+        ("take the bonus alone", lambda: primax.bonus("task+rnd", SPACE)),
         ("how long episodes are", lambda: primax.bonus("moss", SPACE)),
         ("binary planes", lambda: primax.bonus("smirl", Space((4,), 2, horizon=9)).init(0)),
         (

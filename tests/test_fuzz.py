@@ -235,7 +235,7 @@ def test_a_run_that_is_resumed_or_exported(stopped, traced_once, r):
     def resumed() -> None:
         job, manifest = proceed.reopen(folder), proceed.read_manifest(folder)
         with proceed.disk_errors(folder):
-            proceed._check_said(folder)
+            proceed._check_unchanged(job)
             proceed._recover(job, manifest, lambda line: None, frozenset(["anyway"]))
 
     ends_in_a_line(lambda: export(folder), lambda: open_run(folder).maps(), resumed)

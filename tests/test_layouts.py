@@ -1,4 +1,4 @@
-"""Maps: the four drawn by hand, and every way a map can be wrong."""
+"""Maps: those drawn by hand, and every way a map can be wrong."""
 
 import numpy as np
 import pytest
@@ -30,6 +30,28 @@ S.........
 ..........
 ..........
 .........F""",
+    "long": """
+S.......##
+#######.##
+#######.##
+#######.##
+##......##
+##.#######
+##.#######
+##.#######
+##.#######
+##.......F""",
+    "longest": """
+S.........
+#########.
+#########.
+#########.
+..........
+.#########
+.#########
+.#########
+.#########
+.........F""",
     "one_wide": """
 S.....####
 #####.####
@@ -53,11 +75,18 @@ S.........
 ..........
 .........F""",
 }
-PATHS = {"full_walls": 18, "half_walls": 20, "one_wide": 20, "switchback": 36}
+PATHS = {
+    "full_walls": 18,
+    "half_walls": 20,
+    "one_wide": 20,
+    "switchback": 36,
+    "long": 28,
+    "longest": 36,
+}
 EMPTY = "\n".join(["S....F", *["......"] * 5])
 
 
-@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize("name", MAZE_LAYOUTS)
 def test_the_maze_layouts_are_the_drawn_ones(name):
     assert MAZE_LAYOUTS[name](10) == DRAWN[name].strip()
 

@@ -1,11 +1,13 @@
 """Runs are named by what sets them apart."""
 
+import csv
 import json
 
 import numpy as np
 import pytest
 from test_paper_case import opened, write_run
 
+from primax.cli import main
 from primax.errors import InputError
 from primax.paper.experiments import CELLS
 from primax.runs.naming import name_runs
@@ -67,3 +69,18 @@ def test_a_run_given_twice_is_refused(tmp_path):
     run = opened(write_run(tmp_path / "run", CELLS["task_maze"], np.zeros((2, 40))))
     with pytest.raises(InputError, match="run is given twice"):
         name_runs([run, run])
+
+
+def test_scores_as_shares_of_an_experts(tmp_path, capsys):
+    """Every episode of seed 0 pays 1 and of seed 1 pays 3; the expert's mean is 4."""
+    scores = {"run": [1.0, 3.0], "expert": [3.0, 5.0], "nothing": [0.0, 0.0]}
+    for name, each in scores.items():
+        write_run(tmp_path / name, CELLS["task_butterflies"], np.array(each)[:, None] * np.ones(40))
+    write_run(tmp_path / "maze", CELLS["task_maze"], np.ones((2, 40)))
+    args = ["stats", str(tmp_path / "run"), "--measure", "average", "--format", "csv", "--expert"]
+    assert main([*args, str(tmp_path / "expert")]) == 0
+    row = next(csv.DictReader(capsys.readouterr().out.splitlines()))
+    assert float(row["mean"]) == 0.5
+    for name, says in (("maze", "is a run in maze"), ("nothing", "has a mean of 0")):
+        assert main([*args, str(tmp_path / name)]) == 2
+        assert says in capsys.readouterr().err

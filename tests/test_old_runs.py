@@ -14,6 +14,7 @@ from primax.runs.read import open_run
 ARCHIVE = Path(__file__).parent / "data" / "prime_maze_463fc38.tar.bz2"
 """`primax train prime maze --preset smoke --seeds 1` at 463fc38, stopped at step 1,000 of 2,000."""
 LATER = {
+    "schedule_steps": None,
     "snapshot": "newest",
     "critics.truncation": "bootstrap",
     "critics.acting": "mean",

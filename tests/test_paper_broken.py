@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from test_paper_case import write_run
-from test_paper_reproduce import own_cache, primax, refused  # noqa: F401
+from test_paper_reproduce import primax, refused, surroundings  # noqa: F401
 
 from primax.errors import InputError
 from primax.paper import reproduce

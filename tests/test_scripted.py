@@ -1,14 +1,17 @@
 """The scripted policies score what the paper prints, and what exact computation gives."""
 
+import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from primax.errors import InputError
 from primax.worlds import make_world
 from primax.worlds.exact import expected_score
+from primax.worlds.grid import STAY
 from primax.worlds.rollout import outcomes, play
-from primax.worlds.scripted import BLIND, POLICIES, make_policy
+from primax.worlds.scripted import BLIND, POLICIES, make_policy, sweep
 
 
 @pytest.mark.slow
@@ -110,6 +113,19 @@ def test_sweep_visits_every_free_cell_row_by_row():
     rows[1::2] = rows[1::2, ::-1]
     np.testing.assert_array_equal(cells[:100], rows.ravel())
     assert cells[100] == cells[98]
+
+
+def test_sweep_leaves_out_what_cannot_be_reached_and_stays_where_nothing_can():
+    """A way into a cell that has none out of it: from there on, nothing but staying."""
+    world = make_world("butterflies", size=6)
+    moves = np.asarray(world.moves).copy()
+    moves[1] = 1  # who is there stays there
+    trapped = eqx.tree_at(lambda world: world.moves, world, jnp.asarray(moves))
+    cells = np.asarray(play(trapped, make_policy("sweep", trapped), jax.random.key(0)).states.agent)
+    assert cells[0] == 0 and (cells[1:] == 1).all()
+    assert (sweep(trapped)[1:] == STAY).all()
+    alone = eqx.tree_at(lambda world: world.moves, world, jnp.zeros_like(world.moves))
+    assert (sweep(alone) == STAY).all()
 
 
 def test_centre_stay_arrives_by_the_shortest_way_and_stays():

@@ -1,6 +1,7 @@
 """Training from Python, in memory or in a folder that survives."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +13,14 @@ from primax.config.schema import Config
 from primax.config.seeds import parse_seeds
 from primax.errors import InputError
 from primax.files import place
-from primax.methods import METHODS, Method, find_method, find_world
+from primax.methods import Method, find_method, find_world, known_method
 from primax.presets import configure
 from primax.runs.cache import use_cache
 from primax.runs.loop import OnWindow, Result, compiled, in_memory
 from primax.runs.proceed import TIMES, Job, Listener, begin, proceed
 from primax.runs.progress import Reporter, is_watched, plain_lines
 from primax.runs.read import Run, is_finished, open_run, read_manifest
+from primax.runs.start import begin_program, begin_with
 from primax.runs.tables import Table
 from primax.worlds import WORLDS, World, world_name
 
@@ -33,6 +35,9 @@ def train(
     out: str | Path | None = None,
     progress: bool | None = None,
     anyway: bool = False,
+    start: str | Path | None = None,
+    which: str | None = None,
+    take: str = "whole",
 ) -> Result:
     """Trains a method in a world, all seeds at once; see `configure` for `preset` and `settings`.
 
@@ -40,10 +45,19 @@ def train(
     run lives in that folder: if it is stopped or killed, the same call takes it up. `progress` says
     on stderr how it goes; by default if that is a terminal or a notebook. `anyway` goes on even if
     memory seems too small, or a folder's run was made by another version or device.
+
+    `start` is another run's folder or exported file: each seed begins with the critics that seed
+    has there, the `last`, the `best` by coverage or those of the `oracle` (`which`), `whole` or
+    only their `trunk` (`take`).
     """
     if not callable(on_window):
         raise InputError(f"on_window takes a function, got {on_window!r}")
     config, numbers = configure(method, world, preset, settings), parse_seeds(seeds)
+    given = None
+    if start is None and (which, take) != (None, "whole"):
+        raise InputError("which and take are of the networks to begin with: give start too")
+    if start is not None:
+        config, given = begin_with(start, which, take, config, numbers)
     if out is not None:
         folder = place(out)
         _check_names(find_method(method), find_world(world)[0], config)
@@ -53,17 +67,25 @@ def train(
         check_room(learner, len(numbers))
     listener = _listener(len(numbers), on_window, is_watched() if progress is None else progress)
     if out is None:
-        return in_memory(compiled(learner, numbers, listener.say), listener.on_window)
+        program = begin_program(compiled(learner, numbers, listener.say), given)
+        return in_memory(program, listener.on_window)
     if not (folder / "config.json").exists():
-        job = begin(folder, learner, numbers)
+        job = begin(folder, learner, numbers, given)
     else:
         found, job = open_run(folder), Job(folder, learner, numbers)
         if (found.config, found.given_seeds) != (config, numbers):
-            raise InputError(
-                f"{folder} holds a run of another configuration: choose another folder"
-            )
+            says = "choose another folder"
+            if found.given_seeds == numbers and _is_longer(config, found):
+                says = f"primax resume {folder} --steps {config.steps} makes it so long"
+            raise InputError(f"{folder} holds a run of another configuration: {says}")
     proceed(job, listener, allow=frozenset(["anyway"] if anyway else []))
     return _result(open_run(folder), learner)
+
+
+def _is_longer(config: Config, run: Run) -> bool:
+    """Whether a configuration is a finished run's, with more steps."""
+    is_same = replace(run.config, steps=config.steps) == config
+    return run.is_finished and is_same and config.total_steps > run.config.total_steps
 
 
 def _listener(num_seeds: int, on_window: OnWindow, is_told: bool) -> Listener:
@@ -82,7 +104,7 @@ def _listener(num_seeds: int, on_window: OnWindow, is_told: bool) -> Listener:
 
 def _check_names(method: Method, kind: type[World], config: Config) -> None:
     """A folder keeps names: what has none of its own could not be read again."""
-    if METHODS.get(method.name) is not method:
+    if known_method(method.name) != method:
         raise InputError(
             f"a folder keeps a method by name: primax.METHODS[{method.name!r}] = ... first"
         )

@@ -1,11 +1,11 @@
 """The methods by name: a reward, and the settings the learner has under it; and what is built from them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from primax.config.schema import Config, CriticsConfig, ExploreConfig
-from primax.errors import InputError, lookup
+from primax.config.schema import Config, CriticsConfig, ExploreConfig, MixConfig
+from primax.errors import InputError, canonical, lookup
 from primax.rewards.base import Reward, Spec
 from primax.rewards.count import Count, CountConfig
 from primax.rewards.dirichlet import Dirichlet, DirichletConfig
@@ -39,6 +39,8 @@ class Method:
     """The learner's settings; the defaults are the paper's baseline table."""
     explore: ExploreConfig = field(default_factory=ExploreConfig)
     """The exploration schedule."""
+    mix: MixConfig | None = None
+    """How the reward is mixed with the task, where it is."""
 
 
 METHODS = {
@@ -114,10 +116,42 @@ METHODS = {
 
 
 def find_method(method: str | Method) -> Method:
-    """By its name, or the object itself."""
+    """By its name, which may be that of a mix (`task+prime`), or the object itself."""
     if not isinstance(method, str | Method):
         raise InputError(f"method takes a name or a primax.Method, got {method!r}")
-    return lookup("method", method, METHODS) if isinstance(method, str) else method
+    if isinstance(method, Method):
+        return method
+    task, plus, bonus = method.partition("+")
+    if not plus:
+        return lookup("method", method, METHODS)
+    if canonical(task) != "task":
+        raise InputError(f"{method!r} is no mix: task+BONUS is one, such as task+prime")
+    return mixed(lookup("method", bonus, METHODS))
+
+
+def known_method(name: str) -> Method | None:
+    """The method of a name as folders keep it, a mix too; None where there is none."""
+    try:
+        found = find_method(name)
+    except InputError:
+        return None
+    return found if found.name == name else None
+
+
+def mixed(bonus: Method) -> Method:
+    """The task with a reward beside it; but for the reward's options the defaults are the task's."""
+    if bonus.mix or bonus.reward in (Task, Nothing):
+        raise InputError(f"{bonus.name} is no bonus to put beside the task: choose another method")
+    task = METHODS["task"]
+    return replace(
+        task,
+        name=f"{task.name}+{bonus.name}",
+        label=f"{task.label} + {bonus.label}",
+        what=f"the world's own signal, and beside it {bonus.label}",
+        reward=bonus.reward,
+        options=bonus.options,
+        mix=MixConfig(gamma=bonus.critics.gamma),
+    )
 
 
 def find_world(world: str | World) -> tuple[type[World], Any]:
@@ -148,7 +182,7 @@ def spec(world: World, config: Config) -> Spec:
         num_keys=world.num_keys * len(ACTIONS),
         horizon=world.horizon,
         net=config.net,
-        gamma=config.critics.gamma,
+        gamma=config.reward_gamma,
         recent=config.recent,
         channels=world.channels,
     )

@@ -21,6 +21,7 @@ def paper(method: str | Method, world: str | World) -> Config:
         steps=kind.steps,
         critics=entry.critics,
         explore=entry.explore,
+        mix=entry.mix,
     )
 
 
@@ -78,6 +79,10 @@ def configure(
         raise InputError(f"settings takes values by the names of fields, got {settings!r}")
     if "method" in settings:
         raise InputError("method is not a field to set: give it as the first argument")
+    if not config.mix and (odd := [name for name in settings if name.startswith("mix.")]):
+        raise InputError(f"{odd[0]} is of a mix: task+{config.method} is one")
+    if odd := [name for name in settings if name.startswith("start.")]:
+        raise InputError(f"{odd[0]} cannot be set: train --from says what a run begins with")
     # All at once, so that fields which must fit each other can be changed together.
     try:
         given = {name: str(value) for name, value in settings.items()}

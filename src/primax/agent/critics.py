@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -9,7 +10,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
-from primax.config.schema import CriticsConfig, NetConfig
+from primax.config.schema import CriticsConfig, MixConfig, NetConfig
 from primax.nn import nets
 from primax.nn.optim import adam_start, adam_step
 
@@ -24,6 +25,8 @@ class Rates(eqx.Module):
     grad_clip: Float[Array, ""]
     q_max: Float[Array, ""]
     q_penalty: Float[Array, ""]
+    mix_weight: Float[Array, ""] | None = None
+    mix_gamma: Float[Array, ""] | None = None
 
 
 class Critics(eqx.Module):
@@ -34,10 +37,13 @@ class Critics(eqx.Module):
     optimiser: PyTree
 
 
-def rates(config: CriticsConfig) -> Rates:
+def rates(config: CriticsConfig, mix: MixConfig | None = None) -> Rates:
     """The configured numbers as arrays."""
     fields = ("gamma", "learning_rate", "grad_clip", "q_max", "q_penalty")
-    return Rates(**{name: jnp.asarray(getattr(config, name), jnp.float32) for name in fields})
+    numbers = {name: getattr(config, name) for name in fields}
+    if mix:
+        numbers |= {"mix_weight": mix.weight, "mix_gamma": mix.gamma}
+    return Rates(**{name: jnp.asarray(value, jnp.float32) for name, value in numbers.items()})
 
 
 def init(
@@ -50,10 +56,21 @@ def init(
     return Critics(online, jax.tree.map(jnp.copy, online), optimiser)
 
 
+def begin_with(critics: Critics, given: Any) -> Critics:
+    """The same with other networks, or with other trunks under new output layers."""
+    online = given if isinstance(given, nets.Net) else nets.Net(given, critics.online.head)
+    return Critics(*(jax.tree.map(jnp.copy, online) for _ in range(2)), critics.optimiser)
+
+
 def share(critics: Critics) -> Critics:
     """Every head with the first one's trunk."""
-    online, target = (_with_trunk(net, _first) for net in (critics.online, critics.target))
+    online, target = (with_one_trunk(net) for net in (critics.online, critics.target))
     return Critics(online, target, critics.optimiser)
+
+
+def with_one_trunk(heads: nets.Net) -> nets.Net:
+    """The same heads over the first one's trunk."""
+    return _with_trunk(heads, _first)
 
 
 def shared_gradient(grads: nets.Net, clip: Float[Array, ""]) -> nets.Net:
@@ -86,6 +103,19 @@ def greedy(
     return jnp.argmax(jnp.mean(values, axis=0) if head is None else values[head])
 
 
+def split(values: Float[Array, "*n outputs"]) -> Float[Array, "*n 2 actions"]:
+    """Of critics with two values: the task's and the bonus's."""
+    return values.reshape(*values.shape[:-1], 2, -1)
+
+
+def combined(
+    values: Float[Array, "*n outputs"], weight: Float[Array, ""]
+) -> Float[Array, "*n actions"]:
+    """What is acted on: the task's value and, at its weight, the bonus's."""
+    task, bonus = jnp.moveaxis(split(values), -2, 0)
+    return task + weight * bonus
+
+
 def td_target(
     reward: Float[Array, ""],
     discount: Float[Array, ""],
@@ -99,6 +129,19 @@ def td_target(
     return reward + discount * value[jnp.argmax(selector)]
 
 
+def two_targets(
+    reward: Float[Array, "batch 2"],
+    discount: Float[Array, "batch 2"],
+    selector: Float[Array, "heads batch actions"],
+    value: Float[Array, "heads batch outputs"],
+) -> Float[Array, "heads batch 2"]:
+    """A target for each of two values; both are of the one policy that acts on their sum."""
+    each = jax.vmap(td_target, in_axes=(0, 0, None, 0))
+    return jax.vmap(jax.vmap(each), in_axes=(None, None, 0, 0))(
+        reward, discount, selector, split(value)
+    )
+
+
 def soft_bound(q: Float[Array, "*n"], rates: Rates) -> Float[Array, "*n"]:
     """The penalty 0.1 * relu(|Q| - Q_max)^2 on each action value."""
     return rates.q_penalty * jax.nn.relu(jnp.abs(q) - rates.q_max) ** 2
@@ -108,14 +151,20 @@ def head_loss(
     net: nets.Net,
     patches: Patches,
     action: Int[Array, " batch"],
-    y: Float[Array, " batch"],
+    y: Float[Array, "batch *two"],
     weight: Float[Array, " batch"],
     rates: Rates,
-) -> tuple[Float[Array, ""], Float[Array, " batch"]]:
-    """Squared error to the targets and the soft bound summed over actions, averaged over rows."""
+) -> tuple[Float[Array, ""], Float[Array, "batch *two"]]:
+    """Squared error to the targets and the soft bound summed over actions, averaged over rows.
+
+    Two values have a target each, and their errors add up.
+    """
     q = net(patches)
-    taken = nets.chosen(q, action)
     bound = jnp.sum(soft_bound(q, rates), axis=1)
+    if y.ndim == 2:
+        taken = nets.chosen(jnp.moveaxis(split(q), 1, 2), action)
+        return jnp.mean(weight * (jnp.sum((taken - y) ** 2, axis=1) + bound)), taken
+    taken = nets.chosen(q, action)
     return jnp.mean(weight * ((taken - y) ** 2 + bound)), taken
 
 
@@ -125,18 +174,32 @@ def update(
     before: Patches,
     after: Patches,
     batch: tuple[
-        Int[Array, " batch"], Float[Array, " batch"], Float[Array, " batch"], Bool[Array, " batch"]
+        Int[Array, " batch"],
+        Float[Array, "batch *two"],
+        Float[Array, " batch"],
+        Bool[Array, " batch"],
     ],
     double: bool,
     is_shared: bool = False,
+    bonus_weight: Float[Array, ""] | None = None,
 ) -> tuple[Critics, dict[str, Float[Array, ""]]]:
-    """One step of every head on (action, reward, weight, terminated) of a shared minibatch."""
+    """One step of every head on (action, reward, weight, terminated) of a shared minibatch.
+
+    With `bonus_weight` there are two values, and rewards are those of the task and of the bonus.
+    """
     action, reward, weight, terminated = batch
     discount = rates.gamma * (1.0 - terminated.astype(jnp.float32))
     q_after = values(critics.target, after)
     selector = values(critics.online, after) if double else q_after
-    per_row = jax.vmap(td_target)
-    y = jax.vmap(per_row, in_axes=(None, None, 0, 0))(reward, discount, selector, q_after)
+    if bonus_weight is None:
+        per_row = jax.vmap(td_target)
+        y = jax.vmap(per_row, in_axes=(None, None, 0, 0))(reward, discount, selector, q_after)
+    else:
+        assert rates.mix_gamma is not None
+        goes_on = 1.0 - terminated.astype(jnp.float32)
+        discount = jnp.stack([discount, rates.mix_gamma * goes_on], axis=1)
+        y = two_targets(reward, discount, combined(selector, bonus_weight), q_after)
+        reward = reward[:, 0] + bonus_weight * reward[:, 1]
 
     loss = partial(head_loss, patches=before, action=action, weight=weight, rates=rates)
     grad = jax.value_and_grad(lambda net, y: loss(net, y=y), has_aux=True)
@@ -146,7 +209,7 @@ def update(
     descend = partial(adam_step, learning_rate=rates.learning_rate, grad_clip=rates.grad_clip)
     online, optimiser = jax.vmap(descend)(critics.online, grads, critics.optimiser)
     if is_shared:
-        online = _with_trunk(online, _first)
+        online = with_one_trunk(online)
     metrics = {
         "loss": jnp.mean(losses),
         "reward": jnp.mean(reward),

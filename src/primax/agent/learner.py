@@ -10,7 +10,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, Shaped, UInt8
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, UInt8
 
 from primax.agent import best, policy_metrics, ring
 from primax.agent import critics as critic
@@ -25,6 +25,8 @@ from primax.worlds import ACTIONS, World, tally
 
 Clock = Int[Array, ""]
 Metrics = dict[str, Float[Array, "..."]]
+Weight = Float[Array, ""] | None
+"""Of the bonus beside the task, where there is one."""
 
 
 class State(eqx.Module):
@@ -69,12 +71,13 @@ class Learner(eqx.Module):
         zero, never = jnp.int32(0), jnp.bool_(False)
         row = _row(zero, jnp.float32(0), (zero, zero), never, never)
         heads, planes = self.config.critics.heads, self.reward.view_shape
-        critics = critic.init(k_critics, heads, self.config.net, planes, len(ACTIONS))
+        outputs = len(ACTIONS) * self.config.num_values
+        critics = critic.init(k_critics, heads, self.config.net, planes, outputs)
         critics = critic.share(critics) if self.is_shared else critics
         return State(
             seed=seed,
             key=key,
-            rates=critic.rates(self.config.critics),
+            rates=critic.rates(self.config.critics, self.config.mix),
             world=first,
             obs=obs,
             memo=memo,
@@ -94,7 +97,7 @@ class Learner(eqx.Module):
         def round_(carry, _):
             state, clock = carry
             *k_collect, _ = jax.random.split(stream(state.key, ROUND, clock), 5)
-            state, ended = self._collect(state, clock, k_collect, is_random=True)
+            state, ended = self._collect(state, clock, k_collect, None, is_random=True)
             return (state, clock + self.config.update_every), ({}, ended)
 
         return self._segments(state, clock, self.config.warmup, round_)
@@ -102,7 +105,8 @@ class Learner(eqx.Module):
     def window(self, state: State, clock: Clock) -> tuple[State, dict[str, Any]]:
         """Freezes the reward, then acts and learns for a window."""
         config = self.config
-        recent, greedy = self._recent(state, clock)
+        bonus_weight = self.bonus_weight(state.rates, clock)
+        recent, greedy = self._recent(state, clock, bonus_weight)
         k_refresh = stream(state.key, REFRESH, clock)
         reward, metrics = self.reward.refresh(state.reward, recent, k_refresh)
         state = replace(state, reward=reward)
@@ -111,25 +115,29 @@ class Learner(eqx.Module):
         def round_(carry, _):
             state, clock = carry
             *k_collect, k_update = jax.random.split(stream(state.key, ROUND, clock), 5)
-            state, ended = self._collect(state, clock, k_collect, is_random=False)
+            state, ended = self._collect(state, clock, k_collect, bonus_weight, is_random=False)
             clock = clock + config.update_every
-            state, metrics = self._update(state, clock, k_update)
+            state, metrics = self._update(state, clock, k_update, bonus_weight)
             return (state, clock), (metrics, ended)
 
         state, outputs = self._segments(state, clock, config.window, round_)
         judged = best.update(state.best, state.critics.online, clock + config.window)
         state = replace(state, best=judged)
         outputs["window"] |= metrics | self._policy_metrics(state, recent, greedy, clock)
+        outputs["window"] |= {} if bonus_weight is None else {"mix_weight": bonus_weight}
         outputs["maps"] |= maps
         return state, outputs
 
-    def _recent(self, state: State, clock: Clock) -> tuple[Recent, Int[Array, " rows"]]:
+    def _recent(
+        self, state: State, clock: Clock, bonus_weight: Weight = None
+    ) -> tuple[Recent, Int[Array, " rows"]]:
         """The snapshot a window is frozen from, and the greedy actions after its rows."""
         age, is_written = self._ages(state, clock)
         rows = ring.read(state.ring, clock, age, self.reward.spec.shape)
 
         def values(views):
-            return jnp.moveaxis(self.action_values(state.critics.online, views), 0, 1)
+            found = self.action_values(state.critics.online, views, bonus_weight)
+            return jnp.moveaxis(found, 0, 1)
 
         views = self.reward.view(rows.next_obs, rows.next_memo)
         greedy = jnp.argmax(jnp.mean(nets.map_chunks(values, views), axis=1), axis=1)
@@ -174,9 +182,32 @@ class Learner(eqx.Module):
     def epsilon(self, clock: Int[Array, "*n"]) -> Float[Array, "*n"]:
         """The chance of a random action at a step."""
         explore = self.config.explore
-        ramp = max(1.0, explore.fraction * self.config.total_steps)
+        ramp = max(1.0, explore.fraction * self.config.schedule_span)
         progress = jnp.minimum(1.0, clock / ramp)
         return explore.start + (explore.end - explore.start) * progress
+
+    def bonus_weight(self, rates: critic.Rates, clock: Clock) -> Weight:
+        """What the bonus counts beside the task in the window that begins here; None without a mix."""
+        mix = self.config.mix
+        if mix is None or rates.mix_weight is None:
+            return None
+        progress = jnp.minimum(1.0, clock / (mix.fraction * self.config.schedule_span))
+        left = {
+            "constant": jnp.float32(1.0),
+            "linear": 1.0 - progress,
+            "cosine": 0.5 * (1.0 + jnp.cos(jnp.pi * progress)),
+        }
+        return rates.mix_weight * left[mix.schedule]
+
+    def action_values(
+        self, online: nets.Net, views: Any, bonus_weight: Weight
+    ) -> Float[Array, "heads batch actions"]:
+        """What every head thinks of each action: of the task and the bonus together."""
+        values = critic.values(online, nets.patches(views))
+        if self.config.num_values == 2:
+            assert bonus_weight is not None
+            return critic.combined(values, bonus_weight)
+        return values
 
     def _segments(self, state: State, clock: Clock, steps: int, round_: Any):
         """Runs `steps` in stretches, and says how the episodes that ended went.
@@ -236,7 +267,12 @@ class Learner(eqx.Module):
         return replace(state, critics=critics, ring=kept)
 
     def _collect(
-        self, state: State, clock: Clock, keys: list[PRNGKeyArray], is_random: bool
+        self,
+        state: State,
+        clock: Clock,
+        keys: list[PRNGKeyArray],
+        bonus_weight: Weight,
+        is_random: bool,
     ) -> tuple[State, dict[str, Any]]:
         """Acts for one round and writes what happened to the ring; says which episodes ended."""
         k_world, k_explore, k_action, k_reward = keys
@@ -252,25 +288,20 @@ class Learner(eqx.Module):
         def step(state: State, draw) -> tuple[State, tuple[ring.Slot, ring.Row, dict[str, Any]]]:
             noise, is_explored, action, k_reward = draw
             if not is_random:
-                action = jnp.where(is_explored, action, self._greedy(state, clock))
+                greedy = self._greedy(state, clock, bonus_weight)
+                action = jnp.where(is_explored, action, greedy)
             return act(world, state, action, noise, k_reward)
 
         state, (slots, rows, ended) = jax.lax.scan(step, state, draws, unroll=True)
         return replace(state, ring=ring.write(state.ring, clock, slots, rows)), ended
 
-    def _greedy(self, state: State, clock: Clock) -> Int[Array, ""]:
+    def _greedy(self, state: State, clock: Clock, bonus_weight: Weight = None) -> Int[Array, ""]:
         """The action of the highest value: averaged over heads, or by this episode's head."""
         view = self.reward.view(state.obs, state.memo)[None]
-        values = self.action_values(state.critics.online, view)
+        values = self.action_values(state.critics.online, view, bonus_weight)
         by_clock = clock // self.world.horizon
         number = by_clock if state.episodes is None else state.episodes
         return critic.greedy(values[:, 0], self.acting_head(state.key, number))
-
-    def action_values(
-        self, online: PyTree, views: Shaped[Array, "batch ..."]
-    ) -> Float[Array, "heads batch actions"]:
-        """What every control head thinks of each action: all that the agent acts on."""
-        return critic.values(online, nets.patches(views))
 
     def acting_head(self, key: PRNGKeyArray, episode: Int[Array, ""] | int) -> Array | None:
         """The head that acts in an episode; None where all do, by their mean."""
@@ -335,13 +366,16 @@ class Learner(eqx.Module):
         )
         return after, (ring.Slot(ring.pack(obs), memo), row, ended)
 
-    def _update(self, state: State, clock: Clock, key: PRNGKeyArray) -> tuple[State, Metrics]:
+    def _update(
+        self, state: State, clock: Clock, key: PRNGKeyArray, bonus_weight: Weight = None
+    ) -> tuple[State, Metrics]:
         """Samples a minibatch, scores it with the frozen reward, and takes one step everywhere."""
         config, (k_sample, k_learn) = self.config, jax.random.split(key)
         high = ring.open_rows(state.ring, clock)
         age = 1 + jax.random.randint(k_sample, (config.critics.batch,), 0, high)
         batch = ring.read(state.ring, clock, age, self.reward.spec.shape)
         score = self.reward.score(state.reward, batch)
+        paid, parts = self._paid(batch.task, score, bonus_weight)
         before = nets.patches(self.reward.view(batch.obs, batch.memo))
         after = nets.patches(self.reward.view(batch.next_obs, batch.next_memo))
         critics, metrics = critic.update(
@@ -349,12 +383,23 @@ class Learner(eqx.Module):
             state.rates,
             before,
             after,
-            (batch.action, score, batch.weight, batch.is_end(config.critics.truncation)),
+            (batch.action, paid, batch.weight, batch.is_end(config.critics.truncation)),
             config.critics.double,
             self.is_shared,
+            bonus_weight if config.num_values == 2 else None,
         )
         reward, more = self.reward.learn(state.reward, batch, k_learn)
-        return replace(state, critics=critics, reward=reward), metrics | more
+        return replace(state, critics=critics, reward=reward), metrics | parts | more
+
+    def _paid(
+        self, task: Float[Array, " batch"], score: Float[Array, " batch"], bonus_weight: Weight
+    ) -> tuple[Float[Array, "batch *two"], Metrics]:
+        """What the critics learn from, and its parts: the reward, or what it adds to the task."""
+        if bonus_weight is None:
+            return score, {}
+        two = jnp.stack([task, score], axis=1)
+        paid = two if self.config.num_values == 2 else task + bonus_weight * score
+        return paid, {"reward_task": jnp.mean(task), "reward_bonus": jnp.mean(score)}
 
 
 def make_learner(

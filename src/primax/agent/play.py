@@ -23,6 +23,8 @@ class Agent(eqx.Module):
     """The control heads."""
     reward: PyTree
     """The reward's state, for what the critics see of it; nothing where they see the world alone."""
+    bonus_weight: Float[Array, "*seeds"] | None = None
+    """What the bonus counts beside the task, where the agent is of a mix."""
 
 
 class Moment(eqx.Module):
@@ -51,7 +53,7 @@ def play(
 
     def step(now: Moment, draw: Any) -> tuple[Moment, Any]:
         views = learner.reward.view(now.obs, now.memo)
-        values = learner.action_values(agent.online, views)
+        values = learner.action_values(agent.online, views, agent.bonus_weight)
         greedy = jax.vmap(critic.greedy, in_axes=(1, 0))(values, heads)
         after, action = jax.vmap(partial(_step, learner, world))(now, greedy, draw)
         return after, (after.world, action)

@@ -7,10 +7,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from primax.agent import critics
 from primax.agent.learner import Learner
 from primax.config.schema import Config
 
@@ -29,6 +31,8 @@ class Program:
     window: Callable[..., Any]
     compile_s: float
     memory: dict[str, int]
+    networks: Any = None
+    """Control heads or their trunks [seed, head, ...] to begin with, in place of new ones."""
 
     @property
     def summary(self) -> str:
@@ -97,7 +101,7 @@ def windows(
 ) -> Iterator[tuple[Any, Progress]]:
     """Runs a program window by window, from its beginning or from a state at a clock."""
     config, seeds = program.learner.config, program.seeds
-    state, clock = start or (program.init(jax.random.key(0), jnp.asarray(seeds, jnp.int32)), 0)
+    state, clock = start or (_first(program), 0)
     while clock < config.total_steps:
         began, is_warm = time.perf_counter(), clock >= config.warmup
         part, length = (
@@ -116,6 +120,15 @@ def windows(
         took, maps = time.perf_counter() - began, outputs["maps"]
         total = config.total_steps
         yield state, Progress(clock, total, episodes, window, epsilon, maps, length, took)
+
+
+def _first(program: Program) -> Any:
+    """The state before the first step."""
+    state = program.init(jax.random.key(0), jnp.asarray(program.seeds, jnp.int32))
+    if program.networks is None:
+        return state
+    given = critics.begin_with(state.critics, program.networks)
+    return eqx.tree_at(lambda state: state.critics, state, given)
 
 
 def episode_rows(

@@ -236,6 +236,8 @@ def bonus(
     `settings` are fields by name: {"window": 2_000, "reward.heads": 3}.
     """
     entry = find_method(method)
+    if entry.mix:
+        raise InputError(f"{entry.name} is a mix: take the bonus alone, and add it to your task")
     if not isinstance(space, Space):
         raise InputError(f"space takes a primax.Space, got {type(space).__name__}: Space.of(env)")
     config = BonusConfig(

@@ -79,6 +79,11 @@ class BonusConfig:
         return "newest"
 
     @property
+    def reward_gamma(self) -> float:
+        """The discount under which the reward is valued: the agent's."""
+        return self.critics.gamma
+
+    @property
     def ticks(self) -> int:
         """Steps of all environments together that are kept."""
         return self.replay // self.envs

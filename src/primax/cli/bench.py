@@ -11,7 +11,7 @@ from typing import Any
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from primax.cli.common import prepare, run_options, work_console
+from primax.cli.common import asked, prepare, run_options, work_console
 from primax.cli.train import announce, execute
 from primax.errors import InputError
 from primax.files import read_fields
@@ -31,7 +31,8 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    learner, seeds = prepare(args)
+    config, seeds = asked(args)
+    learner = prepare(config, len(seeds), args.anyway)
     config = learner.config
     if args.out:
         _open(args.out)

@@ -10,6 +10,7 @@ from rich.console import Console
 from primax.agent.learner import Learner, make_learner
 from primax.agent.memory import check_room
 from primax.config.fields import override, parse_pairs
+from primax.config.schema import Config
 from primax.config.seeds import parse_seeds
 from primax.errors import InputError, lookup
 from primax.presets import configure
@@ -61,8 +62,8 @@ def run_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def prepare(args: argparse.Namespace) -> tuple[Learner, tuple[int, ...]]:
-    """The learner and the seeds a command line asks for; sets up jax before it starts."""
+def asked(args: argparse.Namespace) -> tuple[Config, tuple[int, ...]]:
+    """The configuration and the seeds a command line asks for; sets up jax before it starts."""
     settings = parse_pairs(args.set)
     if args.steps is not None:
         if "steps" in settings:
@@ -73,10 +74,15 @@ def prepare(args: argparse.Namespace) -> tuple[Learner, tuple[int, ...]]:
     config = configure(args.method, args.world, args.preset, settings)
     seeds = parse_seeds(args.seeds, "--seeds")
     start_jax(flags() if args.fast else flags(*SAME_BITS))
+    return config, seeds
+
+
+def prepare(config: Config, num_seeds: int, anyway: bool) -> Learner:
+    """The learner of a configuration, if that many seeds fit into memory."""
     learner = make_learner(config)
-    if not args.anyway:
-        check_room(learner, len(seeds))
-    return learner, seeds
+    if not anyway:
+        check_room(learner, num_seeds)
+    return learner
 
 
 class WorkConsole(Console):

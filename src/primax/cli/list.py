@@ -31,7 +31,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     method, world = args.method, args.world
-    if method and not world:  # or a world alone
+    if method and not world and "+" not in method:  # or a world alone
         lookup("method or world", method, {**METHODS, **WORLDS})
         if canonical(method) in WORLDS:
             method, world = None, method
@@ -42,7 +42,9 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _show_names(console: Console) -> None:
-    console.print(_table("methods", {name: method.what for name, method in METHODS.items()}))
+    what = {name: method.what for name, method in METHODS.items()}
+    what["task+BONUS"] = "the task with one of the others beside it: primax list task+prime"
+    console.print(_table("methods", what))
     worlds = {name: str(kind.__doc__).splitlines()[0] for name, kind in WORLDS.items()}
     console.print(_table("worlds", worlds))
     console.print(_table("presets", {name: what for name, (what, _, _) in PRESETS.items()}))

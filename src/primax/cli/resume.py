@@ -1,5 +1,5 @@
 """Continues a run that was stopped or killed, from its newest checkpoint. Its results are the same \
-to the bit as those of an uninterrupted run."""
+to the bit as those of an uninterrupted run. With --steps, makes a finished run longer."""
 
 import argparse
 import os
@@ -7,14 +7,21 @@ from pathlib import Path
 
 from primax.agent.memory import check_room
 from primax.cli.common import SAME_BITS, start_jax, work_console
-from primax.cli.train import in_folder, save_option
+from primax.cli.train import announce, in_folder, save_option
 from primax.errors import InputError, check_range
+from primax.runs.extend import extend
 from primax.runs.proceed import reopen
 from primax.runs.read import is_finished, read_manifest
 
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("dir", type=Path, help="the run's folder")
+    parser.add_argument(
+        "--steps",
+        metavar="N",
+        help="make a finished run longer: N environment steps for each seed in all; "
+        "schedules stay as they were",
+    )
     save_option(parser)
     parser.add_argument(
         "--anyway",
@@ -30,10 +37,14 @@ def run(args: argparse.Namespace) -> None:
     check_range("--save-every", args.save_every, 0, 1e6)
     start_jax(_flags(args.dir))
     allow = frozenset(name for name in ("anyway", "restart") if getattr(args, name))
-    job = reopen(args.dir)
-    if not args.anyway and not is_finished(read_manifest(args.dir)):
+    job, console = reopen(args.dir), work_console()
+    is_over = is_finished(read_manifest(args.dir)) and args.steps is None
+    if not args.anyway and not is_over:
         check_room(job.learner, len(job.seeds))
-    in_folder(work_console(), job, args.save_every, allow)
+    if args.steps is not None:
+        job = extend(job, args.steps, allow)
+        announce(console, job.config)
+    in_folder(console, job, args.save_every, allow)
 
 
 def _flags(folder: Path) -> str:

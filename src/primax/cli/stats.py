@@ -46,6 +46,12 @@ def options(parser: argparse.ArgumentParser) -> None:
         help=f"which score to take from folders: average, {PEAK}, last, tail:COLUMN, ... (default: {PEAK})",
     )
     parser.add_argument(
+        "--expert",
+        type=Path,
+        metavar="DIR",
+        help="give every score as a share of the mean of this run, of a method that was given the task",
+    )
+    parser.add_argument(
         "--format",
         default="table",
         help="table (for reading), csv (one row for each method, all digits) or latex (two tabulars "
@@ -60,6 +66,11 @@ def run(args: argparse.Namespace) -> None:
         console.width = WIDE
     scores, folders = _scores(args.path, args.measure)
     _warn(list(folders.values()), is_apart=args.format != "table")
+    title = f"measure: {args.measure or PEAK}" if folders else ""
+    if args.expert:
+        mean = _expert_mean(args.expert, folders, args.measure or PEAK)
+        scores = {name: values / mean for name, values in scores.items()}
+        title += f", as a share of {mean:.3f}, the mean of {args.expert}"
     first = _first(args.against, scores, folders, args.path[0])
     pairs = [(first, other) for other in scores if other != first]
     compared = stats.compare_all(scores, pairs) if pairs else []
@@ -67,7 +78,6 @@ def run(args: argparse.Namespace) -> None:
     if args.format == "csv":
         print(one_csv(rows, compared), end="")
         return
-    title = f"measure: {args.measure or PEAK}" if folders else ""
     sheets = [summaries(rows, title), *([comparisons(compared, rows[0].seeds)] if pairs else [])]
     if args.format == "latex":
         print("\n".join(sheet.latex() for sheet in sheets), end="")
@@ -99,6 +109,19 @@ def _scores(
     names = [name.text for name in name_runs(runs)]
     values = [sample.values for sample in samples]
     return dict(zip(names, values, strict=True)), dict(zip(names, runs, strict=True))
+
+
+def _expert_mean(path: Path, runs: dict[str, Run], measure: str) -> float:
+    """What the scores of runs are measured by."""
+    expert = _run(path)
+    if any(run.world != expert.world for run in runs.values()) or not runs:
+        raise InputError(
+            f"--expert {path} is a run in {expert.world}: give runs' folders of that world"
+        )
+    mean = float(_sample(expert, measure).values.mean())
+    if mean <= 0:
+        raise InputError(f"--expert {path} has a mean of {mean:g}: no share of that can be had")
+    return mean
 
 
 def _first(

@@ -10,16 +10,18 @@ from rich.console import Console
 from rich.table import Table
 
 from primax.agent.learner import Learner
-from primax.cli.common import prepare, run_options, work_console
-from primax.config.schema import Config
+from primax.cli.common import asked, prepare, run_options, work_console
+from primax.config.schema import TAKES, Config
 from primax.config.seeds import parse_seeds
-from primax.errors import check_range
+from primax.errors import InputError, check_range
 from primax.output.sheet import clock
 from primax.paper.predict import predict_run
+from primax.runs.export import WHICH
 from primax.runs.loop import Result, compiled, in_memory
 from primax.runs.measures import score_measures, scores_by_seed
 from primax.runs.proceed import SAVE_EVERY_S, Job, Listener, begin, proceed
 from primax.runs.progress import Reporter
+from primax.runs.start import begin_program, begin_with
 from primax.runs.tables import Table as Columns
 from primax.worlds import World
 from primax.worlds.exact import expected_score
@@ -36,19 +38,40 @@ def options(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="write the run's tables and checkpoints to this new folder",
     )
+    parser.add_argument(
+        "--from",
+        dest="start",
+        type=Path,
+        metavar="DIR",
+        help="begin each seed with the critics it has in another run's folder, or in a file of "
+        "primax export",
+    )
+    parser.add_argument(
+        "--which", help=f"of those {', '.join(WHICH)}, as in primax export (default: last)"
+    )
+    parser.add_argument(
+        "--take",
+        default="whole",
+        help=f"of those {' or '.join(TAKES)}, with new output layers (default: %(default)s)",
+    )
     save_option(parser)
 
 
 def run(args: argparse.Namespace) -> None:
     check_range("--save-every", args.save_every, 0, 1e6)
-    learner, seeds = prepare(args)
+    (config, seeds), given = asked(args), None
+    if args.start is not None:
+        config, given = begin_with(args.start, args.which, args.take, config, seeds)
+    elif (args.which, args.take) != (None, "whole"):
+        raise InputError("--which and --take are of the networks to begin with: give --from too")
+    learner = prepare(config, len(seeds), args.anyway)
     console = work_console()
     announce(console, learner.config)
     warn(console, learner.config, args)
     if args.out:
-        in_folder(console, begin(args.out, learner, seeds), args.save_every)
+        in_folder(console, begin(args.out, learner, seeds, given), args.save_every)
     else:
-        result = execute(console, learner, seeds)
+        result = execute(console, learner, seeds, given)
         console.print(summary(learner, result.episodes, seeds))
 
 
@@ -89,9 +112,11 @@ def announce(console: Console, config: Config) -> None:
         console.print(f"{config.steps:,} steps rounded up to {config.total_steps:,}: {grid}")
 
 
-def execute(console: Console, learner: Learner, seeds: tuple[int, ...]) -> Result:
+def execute(
+    console: Console, learner: Learner, seeds: tuple[int, ...], given: bytes | None = None
+) -> Result:
     """Compiles and trains, telling a person how it goes."""
-    program = compiled(learner, seeds, console.print)
+    program = begin_program(compiled(learner, seeds, console.print), given)
     with Reporter(console, len(seeds)) as reporter:
         return in_memory(program, reporter)
 

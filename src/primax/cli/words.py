@@ -10,9 +10,11 @@ from primax.cli import COMMANDS, command_of
 from primax.cli.completion import SCRIPTS
 from primax.cli.stats import FORMATS
 from primax.config.fields import walk
-from primax.methods import METHODS
+from primax.config.schema import TAKES
+from primax.methods import METHODS, mixed
 from primax.presets import PRESETS, paper
 from primax.report.figure import COLUMNS
+from primax.rewards.task import Nothing, Task
 from primax.runs.export import WHICH
 from primax.worlds import WORLDS
 from primax.worlds.scripted import POLICIES
@@ -25,15 +27,18 @@ def collect() -> dict[str, Any]:
 
     A `+` means several of them; an option that takes nothing has nothing.
     """
+    bonuses = (m for m in METHODS.values() if m.reward not in (Task, Nothing))
+    methods = [*METHODS, *(mixed(bonus).name for bonus in bonuses)]
     fields = [
-        field.name for method in METHODS for world in WORLDS for field in walk(paper(method, world))
+        field.name for method in methods for world in WORLDS for field in walk(paper(method, world))
     ]
     values = {
-        "method": METHODS,
+        "method": methods,
         "world": WORLDS,
         "preset": PRESETS,
         "set": [f"{name}=" for name in dict.fromkeys(fields) if name != "method"],
         "which": WHICH,
+        "take": TAKES,
         "policy": POLICIES,
         "shell": SCRIPTS,
         "format": FORMATS,

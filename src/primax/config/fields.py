@@ -111,13 +111,13 @@ class Field:
 
 
 def walk(config: Any, prefix: str = "") -> Iterator[Field]:
-    """Every leaf field of a nested dataclass, in the order of declaration."""
+    """Every leaf field of a nested dataclass, in the order of declaration; a group may be None."""
     hints = _hints(type(config))
     for field in dataclasses.fields(config):
         value, name = getattr(config, field.name), prefix + field.name
         if dataclasses.is_dataclass(value):
             yield from walk(value, f"{name}.")
-        else:
+        elif not (value is None and any(map(dataclasses.is_dataclass, hints[field.name][0]))):
             yield Field(name, *hints[field.name], value, type(config))
 
 

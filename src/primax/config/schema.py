@@ -9,6 +9,7 @@ from primax.config.symbols import Symbol
 from primax.errors import InputError, check_range
 
 TRUNCATIONS = ("bootstrap", "end")
+TAKES = ("whole", "trunk")
 
 
 @dataclass(frozen=True)
@@ -80,10 +81,48 @@ class ExploreConfig:
     end: Annotated[float, Range(0, 1), Symbol("ε_end")] = 0.05
     """ε from the end of the ramp on."""
     fraction: Annotated[float, Range(0, 1)] = 0.25
-    """Share of all steps the ramp takes, warm-up included."""
+    """Share of the schedule's steps the ramp takes, warm-up included."""
 
     def __post_init__(self):
         check(self, "explore.")
+
+
+@dataclass(frozen=True)
+class MixConfig:
+    """How a bonus stands beside the task: of methods such as `task+prime`."""
+
+    weight: Annotated[float, Range(0, 1e6)] = 0.1
+    """What the bonus counts beside the task, after its own scale and clip."""
+    schedule: Annotated[str, Choice(("constant", "linear", "cosine"))] = "constant"
+    """How the weight goes on: `constant`, or to zero in a `linear` or `cosine` way; window by window."""
+    fraction: Annotated[float, Range(1e-6, 1)] = 1.0
+    """Share of the schedule's steps by which a `linear` or `cosine` weight is zero."""
+    values: Annotated[str, Choice(("one", "two"))] = "one"
+    """Whether critics learn `one` value, of the weighted sum, or `two`, whose weighted sum is acted on."""
+    gamma: Annotated[float, Range(0, 0.999999)] = 0.99
+    """With `two` values, the discount of the bonus's; critics.gamma is the task's, or that of the one."""
+
+    def __post_init__(self):
+        check(self, "mix.")
+
+
+@dataclass(frozen=True)
+class StartConfig:
+    """The networks a run began with, where they were not new: those of `primax train --from`."""
+
+    method: str
+    """What had trained them."""
+    steps: Annotated[int, Range(0, 10**9)]
+    """For how many steps of each seed."""
+    which: Annotated[str, Choice(("last", "best", "oracle"))]
+    """The last, those at the best coverage, or those at the best task score."""
+    take: Annotated[str, Choice(TAKES)]
+    """Whether the critics were taken `whole`, or their `trunk` with a new output layer."""
+    digest: str
+    """Of their arrays, which are in start.npz."""
+
+    def __post_init__(self):
+        check(self, "start.")
 
 
 @dataclass(frozen=True)
@@ -98,6 +137,8 @@ class Config:
     """The reward's options."""
     steps: Annotated[int, Range(1, 10**9)] = 250_000
     """Environment steps for each seed, warm-up included."""
+    schedule_steps: Annotated[int | None, Range(1, 10**9), Later()] = None
+    """Steps that schedules are laid over, warm-up included; none: all of the run's."""
     window: Annotated[int, Range(1, 10**9)] = 1_000
     """Environment steps for which the reward is frozen."""
     warmup: Annotated[int, Range(1, 10**9)] = 1_000
@@ -116,9 +157,15 @@ class Config:
     """The control ensemble."""
     explore: ExploreConfig = field(default_factory=ExploreConfig)
     """How the agent explores."""
+    mix: MixConfig | None = None
+    """How the task and a bonus are mixed, where they are."""
+    start: StartConfig | None = None
+    """The networks it began with, where they were not new."""
 
     def __post_init__(self):
         check(self)
+        if ("+" in self.method) != (self.mix is not None):
+            raise InputError(f"method {self.method!r} and mix do not fit: `task+prime` has a mix")
         horizon, every = self.world.horizon, self.update_every
         check_range("replay", self.replay, 2 * horizon, 10**8)
         self._multiple("replay", self.replay, horizon, f"world.horizon ({horizon})")
@@ -146,6 +193,16 @@ class Config:
             raise InputError(f"{name} ({value}) must be a multiple of {what}")
 
     @property
+    def num_values(self) -> int:
+        """How many values an action has: two where the task's and the bonus's are apart."""
+        return 2 if self.mix and self.mix.values == "two" else 1
+
+    @property
+    def reward_gamma(self) -> float:
+        """The discount under which the reward is valued."""
+        return self.mix.gamma if self.mix and self.num_values == 2 else self.critics.gamma
+
+    @property
     def segment(self) -> int:
         """The longest stretch in which neither an episode nor a window ends."""
         return math.gcd(self.window, self.world.horizon)
@@ -159,3 +216,8 @@ class Config:
     def total_steps(self) -> int:
         """Steps a seed really takes: `steps` rounded up to whole windows."""
         return self.warmup + self.windows * self.window
+
+    @property
+    def schedule_span(self) -> int:
+        """Steps that schedules are laid over; a run made longer keeps those it began with."""
+        return self.schedule_steps or self.total_steps

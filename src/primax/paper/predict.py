@@ -35,16 +35,17 @@ def predict(cell: Cell, scale: str, platform: str, done: int = 0) -> float:
 def predict_run(config: Config, num_seeds: int, platform: str, done: int = 0) -> float:
     """The same for any run."""
     heads, left = getattr(config.reward, "heads", 0), config.total_steps - done
-    is_prime = config.method == "prime"
+    method = config.method.rpartition("+")[2]  # beside the task, a bonus costs the same
+    is_prime = method == "prime"
     if platform == "gpu":
-        launches, whole = GPU_LAUNCHES[is_prime], GPU_S.get(config.method, GPU_OTHER_S)
+        launches, whole = GPU_LAUNCHES[is_prime], GPU_S.get(method, GPU_OTHER_S)
         if is_prime:
             (few, least), (many, most) = GPU_PRIME_S.items()
             share = (config.critics.heads + heads - few) / (many - few)
             whole = least + share * (most - least)
         whole *= launches + (1 - launches) * num_seeds / GPU_SEEDS
         return GPU_COMPILE_S[is_prime] + whole * left / STEPS
-    reward = CPU_REWARD.get(config.method, CPU_OTHER_REWARD) * (1 + heads)
+    reward = CPU_REWARD.get(method, CPU_OTHER_REWARD) * (1 + heads)
     updates = num_seeds * left / config.update_every
     each = CPU_UPDATE_S + _work(config) / CPU_WORK
     return CPU_COMPILE_S[is_prime] + updates * (config.critics.heads + reward) * each

@@ -10,6 +10,7 @@ from primax.methods import METHODS
 from primax.paper.experiments import VARIANTS
 from primax.paper.figures.drawing import STYLE
 from primax.report.reading import attempt
+from primax.runs.naming import method_label, method_of
 from primax.runs.read import Run
 from primax.worlds import World, make_world
 
@@ -111,7 +112,7 @@ def _settings(run: Run, is_world: bool) -> dict[str, Any]:
     return {
         name: value
         for name, value in run.settings.items()
-        if name.startswith("world.") == is_world and name != "seeds"
+        if name.startswith("world.") == is_world and name not in ("seeds", "start.digest")
     }
 
 
@@ -167,11 +168,11 @@ def label_of(variant: str) -> str:
         method = METHODS[known.method].label if known.is_available else known.method
         is_other = variant != known.method and not known.label.startswith(method)
         return f"{method}, {known.label}" if is_other else known.label
-    return METHODS[variant].label if variant in METHODS else variant
+    return method_label(variant)
 
 
 def _variant(run: Run) -> str:
     """A cell's folder (`prime_relu_maze`) names a variant; its method must be that of the run."""
     name = run.path.resolve().name.removesuffix(f"_{run.world}")
     known = VARIANTS.get(name)
-    return name if known and known.method == run.method else run.method
+    return name if known and known.method == run.method else method_of(run)

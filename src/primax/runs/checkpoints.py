@@ -4,7 +4,7 @@ A row once appended to a table stays. A checkpoint is written beside its place, 
 into it; it records how long every table was and a hash of that much of it. Whatever moment the
 machine dies at, the newest checkpoint that verifies, with the tables cut back to what it saw, is a
 moment the run was really in. The last checkpoint knows maps.npz in place of maps.raw, which then
-goes.
+goes. Where a finished run is made longer, both are turned back.
 """
 
 import hashlib
@@ -60,8 +60,7 @@ def save(
         seen = {name: disk.length_and_hash(folder / name) for name in tables}
         state = disk.stream(temporary / "state.npz", write)
         content = {**about, "clock": clock, "tables": seen, "state": state}
-        sealed = {"content": content, "seal": _seal(content)}
-        disk.write(temporary / "about.json", json.dumps(sealed, indent=1).encode(), "wb")
+        disk.write(temporary / "about.json", _sealed(content), "wb")
     except OSError:
         shutil.rmtree(temporary, ignore_errors=True)  # a full disk needs the space
         raise
@@ -70,6 +69,13 @@ def save(
     disk.sync_folder(home)
     for old in _places(folder)[KEEP:]:
         shutil.rmtree(old)
+
+
+def amend(folder: Path, checkpoint: Checkpoint, about: dict[str, Any]) -> None:
+    """Describes a checkpoint anew, as one of a run that goes on: with the tables as they are now."""
+    seen = {name: disk.length_and_hash(folder / name) for name in disk.TABLES}
+    content = {**checkpoint.about, **about, "tables": seen}
+    disk.write_whole(checkpoint.state.with_name("about.json"), _sealed(content))
 
 
 def load(folder: Path) -> tuple[Checkpoint | None, list[str]]:
@@ -81,7 +87,7 @@ def load(folder: Path) -> tuple[Checkpoint | None, list[str]]:
     for place in _places(folder):
         try:
             checkpoint = _verified(place)
-            _check_tables(folder, checkpoint)
+            check_tables(folder, checkpoint)
         except DamagedError as error:
             damaged[place] = str(error)
             continue
@@ -178,7 +184,7 @@ def _is_about(place: Path, content: Any) -> bool:
     )
 
 
-def _check_tables(folder: Path, checkpoint: Checkpoint) -> None:
+def check_tables(folder: Path, checkpoint: Checkpoint) -> None:
     """Whether the tables still begin with what a checkpoint saw of them."""
     for name, (length, digest) in checkpoint.about["tables"].items():
         try:
@@ -188,6 +194,10 @@ def _check_tables(folder: Path, checkpoint: Checkpoint) -> None:
         if not is_same:
             place = checkpoint.state.parent.name
             raise DamagedError(f"{folder / name} was changed after checkpoint {place} was written")
+
+
+def _sealed(content: dict[str, Any]) -> bytes:
+    return json.dumps({"content": content, "seal": _seal(content)}, indent=1).encode()
 
 
 def _seal(content: dict[str, Any]) -> str:

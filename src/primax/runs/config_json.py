@@ -7,10 +7,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from primax.config.fields import Later, walk
-from primax.config.schema import Config, CriticsConfig, ExploreConfig, NetConfig
+from primax.config.schema import (
+    Config,
+    CriticsConfig,
+    ExploreConfig,
+    MixConfig,
+    NetConfig,
+    StartConfig,
+)
 from primax.config.seeds import check_seeds
 from primax.errors import InputError
-from primax.methods import METHODS
+from primax.methods import known_method
 from primax.runs import disk
 from primax.worlds import WORLDS, world_name
 
@@ -22,17 +29,26 @@ PLUGIN = (
 """What may be missing where a folder names a method or world that is not known."""
 
 
-def create(folder: Path, config: Config, seeds: Seeds) -> None:
-    """Makes the folder and puts the configuration on the disk, before anything costs time."""
+def create(
+    folder: Path, config: Config, seeds: Seeds, beside: Mapping[str, bytes] | None = None
+) -> None:
+    """Makes the folder and puts the configuration on the disk, before anything costs time.
+
+    Files that belong `beside` it come first, so that a folder with a configuration has them.
+    """
+    beside = beside or {}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if (folder / "config.json").exists():
             raise InputError(f"{folder} holds a run: primax resume {folder} goes on with it")
         # A process that was killed before its first file had its name may have left a part of it.
-        if any(path.name != f"config.json{disk.PART}" for path in folder.iterdir()):
+        begun = {f"{name}{disk.PART}" for name in ("config.json", *beside)} | set(beside)
+        if any(path.name not in begun for path in folder.iterdir()):
             raise InputError(
                 f"{folder} is not empty and holds no run: choose another folder, or remove it"
             )
+        for name, content in beside.items():
+            disk.write_whole(folder / name, content)
         disk.write_whole(folder / "config.json", to_bytes(as_json(config, seeds)))
     except OSError as error:
         raise InputError(f"cannot write {folder}: {error.strerror}") from error
@@ -42,6 +58,7 @@ def as_json(config: Config, seeds: Seeds) -> dict[str, Any]:
     """The resolved configuration, with the world's and the seeds' names."""
     content = asdict(config)
     content["world"] = {"name": world_name(config.world), **content["world"]}
+    content = {name: group for name, group in content.items() if group is not None}
     return {**content, "seeds": list(seeds)}
 
 
@@ -49,10 +66,14 @@ def from_json(content: dict[str, Any]) -> tuple[Config, Seeds]:
     """What `as_json` was made from; ValueError, KeyError or TypeError where it was not."""
     content = dict(content)
     seeds, world = tuple(content.pop("seeds")), dict(content.pop("world"))
-    options = _known("world", world.pop("name"), WORLDS).options()(**world)
+    name = world.pop("name")
+    options = _known("world", name, WORLDS.get(name)).options()(**world)
     groups = {"net": NetConfig, "critics": CriticsConfig, "explore": ExploreConfig}
+    some = {"mix": MixConfig, "start": StartConfig}
+    groups = {**groups, **{name: kind for name, kind in some.items() if name in content}}
     content |= {name: group(**content[name]) for name, group in groups.items()}
-    content["reward"] = _known("method", content["method"], METHODS).options(**content["reward"])
+    entry = _known("method", content["method"], known_method(content["method"]))
+    content["reward"] = entry.options(**content["reward"])
     config = Config(world=options, **content)
     for field in walk(config):  # options may be of a class that checks nothing itself
         field.check()
@@ -62,11 +83,11 @@ def from_json(content: dict[str, Any]) -> tuple[Config, Seeds]:
     return config, seeds
 
 
-def _known(kind: str, name: str, table: Mapping[str, T]) -> T:
-    """The method or world that a folder names."""
-    if name not in table:
+def _known(kind: str, name: str, found: T | None) -> T:
+    """The method or world that a folder names, if it was found."""
+    if found is None:
         raise ValueError(f"there is no {kind} {name!r}; {PLUGIN}")
-    return table[name]
+    return found
 
 
 def unsaid(content: dict[str, Any]) -> tuple[str, ...]:

@@ -42,7 +42,10 @@ class Exported:
     """What an exported file holds."""
 
     config: Config
+    all_seeds: tuple[int, ...]
+    """Of the run."""
     seeds: tuple[int, ...]
+    """Of which networks are here."""
     about: dict[str, Any]
     """Which networks, from which step of every seed, and the run's provenance."""
     arrays: dict[str, np.ndarray]
@@ -51,20 +54,30 @@ class Exported:
     def critics(self, seed: int) -> nets.Net:
         """The control heads of a seed, to be used with `critics.values`."""
         heads, planes = self.config.critics.heads, build(self.config)[1].view_shape
+        outputs = len(ACTIONS) * self.config.num_values
         like = jax.eval_shape(
-            lambda key: critic.init(key, heads, self.config.net, planes, len(ACTIONS)).online,
+            lambda key: critic.init(key, heads, self.config.net, planes, outputs).online,
             jax.random.key(0),
         )
         return self.tree("critics", like, seed)
+
+    def row(self, seed: int) -> int:
+        """Where a seed stands in the arrays."""
+        if seed not in self.seeds:
+            raise InputError(f"seed {seed} is not one of the exported seeds: {_listed(self.seeds)}")
+        return self.seeds.index(seed)
+
+    @property
+    def digest(self) -> str:
+        """Of names, types, shapes and contents."""
+        return _digest(self.arrays)
 
     def tree(self, prefix: str, like: Any, seed: int, is_partial: bool = False) -> Any:
         """The arrays of a seed under a prefix, as the tree `like` and in its types.
 
         If `is_partial`, what was not exported, or not whole, is None; else it is refused.
         """
-        if seed not in self.seeds:
-            raise InputError(f"seed {seed} is not one of the exported seeds: {_listed(self.seeds)}")
-        row = self.seeds.index(seed)
+        row = self.row(seed)
 
         def fill(path: Any, leaf: Any) -> jax.Array | None:
             name = prefix + jax.tree_util.keystr(path)
@@ -93,12 +106,7 @@ def export(
 
     `say` is told of newer checkpoints that cannot be used.
     """
-    run = open_run(files.place(folder))
-    made = take(run, which, seeds, say)
-    about = made.about | {"digest": _digest(made.arrays)}
-    texts = {"config": as_json(made.config, run.given_seeds), "about": about}
-    whole = made.arrays | {name: _text(content) for name, content in texts.items()}
-    return npz.to_bytes(whole.items(), is_compressed=True)
+    return to_bytes(take(open_run(files.place(folder)), which, seeds, say))
 
 
 def take(
@@ -137,7 +145,26 @@ def take(
         "reward_step": checkpoint.clock,
         "run": checkpoint.about.get("provenance", {}),
     }
-    return Exported(config, seeds, about, arrays)
+    return Exported(config, all_seeds, seeds, about, arrays)
+
+
+def only_critics(found: Exported, seeds: tuple[int, ...]) -> Exported:
+    """The control heads of some seeds, without the reward."""
+    rows = [found.row(seed) for seed in seeds]
+    arrays = {n: array[rows] for n, array in found.arrays.items() if n.startswith("critics.")}
+    about = {
+        name: [value[row] for row in rows] if isinstance(value, list) else value
+        for name, value in found.about.items()
+    }
+    return Exported(found.config, found.all_seeds, seeds, about, arrays)
+
+
+def to_bytes(made: Exported) -> bytes:
+    """The content of a file that `load` reads."""
+    about = made.about | {"digest": made.digest}
+    texts = {"config": as_json(made.config, made.all_seeds), "about": about}
+    whole = made.arrays | {name: _text(content) for name, content in texts.items()}
+    return npz.to_bytes(whole.items(), is_compressed=True)
 
 
 def _collect(
@@ -190,10 +217,12 @@ def _digest(arrays: dict[str, np.ndarray]) -> str:
     return digest.hexdigest()
 
 
-def load(path: str | Path) -> Exported:
-    """Reads an exported file; one that is damaged, or something else, is refused in one line."""
+def load(path: str | Path | bytes, name: str = "") -> Exported:
+    """Reads an exported file, or its bytes under a name; a damaged one is refused in one line."""
+    source = path if isinstance(path, bytes) else files.place(path)
+    path = name or path
     try:
-        arrays = dict(npz.read(files.place(path)))
+        arrays = dict(npz.read(source))
     except npz.NpzError as error:
         raise InputError(f"{path} cannot be read: {error}") from error
     try:
@@ -209,7 +238,7 @@ def load(path: str | Path) -> Exported:
     if digest != _digest(arrays):
         raise InputError(f"{path} is damaged: its arrays are not those that were written")
     try:
-        return Exported(from_json(config)[0], seeds, about, arrays)
+        return Exported(*from_json(config), seeds, about, arrays)
     except (KeyError, ValueError, TypeError) as error:
         raise InputError(
             f"{path} has a configuration that this version cannot read: {error}"

@@ -8,9 +8,13 @@ from typing import Any
 
 from primax.config.fields import walk
 from primax.errors import InputError
-from primax.methods import METHODS
+from primax.methods import known_method
 from primax.presets import PRESETS, configure
 from primax.runs.read import Run
+
+AFTER = " after "
+USUAL = {"start.which": "last", "start.take": "whole"}
+"""What is taken of another run's networks unless something else is asked for."""
 
 
 @dataclass(frozen=True)
@@ -18,6 +22,7 @@ class Name:
     """Of a run among others."""
 
     method: str
+    """`task after prime` where it began with another's networks."""
     world: str = ""
     """Where the runs are in several."""
     changes: tuple[tuple[str, str], ...] = ()
@@ -34,13 +39,25 @@ class Name:
     @property
     def label(self) -> str:
         """As figures write it, whose panels tell the world: `PRIME, α = 0`."""
-        method = METHODS[self.method].label if self.method in METHODS else self.method
-        short = _short(self.method, dict(self.changes))
+        short = _short(self.method.partition(AFTER)[0], dict(self.changes))
         settings = (f"{name} = {value}" for name, value in short.items())
-        return " ".join([", ".join([method, *settings]), *self._folder()])
+        return " ".join([", ".join([method_label(self.method), *settings]), *self._folder()])
 
     def _folder(self) -> list[str]:
         return [f"({self.folder})"] if self.folder else []
+
+
+def method_of(run: Run) -> str:
+    """Its method, and after which other it began with that one's networks: `task after prime`."""
+    start = run.content.get("start")
+    before = start.get("method") if isinstance(start, dict) else None
+    return f"{run.method}{AFTER}{before}" if before else run.method
+
+
+def method_label(method: str) -> str:
+    """As figures and pages call what `method_of` gives."""
+    known = ((name, known_method(name)) for name in method.split(AFTER))
+    return AFTER.join(found.label if found else name for name, found in known)
 
 
 def name_runs(runs: Sequence[Run]) -> list[Name]:
@@ -51,7 +68,7 @@ def name_runs(runs: Sequence[Run]) -> list[Name]:
     is_one_world = len({run.world for run in runs}) == 1
     names = [
         Name(
-            run.method,
+            method_of(run),
             "" if is_one_world else run.world,
             tuple(item for item in changes.items() if item not in shared),
         )
@@ -84,7 +101,7 @@ def _changes(run: Run, runs: Sequence[Run], preset: str) -> dict[str, str]:
 this version does not know the method or the world."""
     try:
         config = configure(run.method, run.world, preset)
-        usual = {field.name: field.value for field in walk(config)}
+        usual = {field.name: field.value for field in walk(config)} | USUAL
     except InputError:
         usual = next(of for of in runs if (of.method, of.world) == (run.method, run.world)).settings
     return {
@@ -104,7 +121,7 @@ def _said(value: Any) -> str:
 def _short(method: str, changes: dict[str, str]) -> dict[str, str]:
     """What is changed, each under its symbol if all fields of that symbol change alike, else under \
 the last part of its name if no other field has the same."""
-    if method not in METHODS:
+    if known_method(method) is None:
         return changes
     fields = list(walk(configure(method, "maze")))
     lasts = Counter(field.name.rpartition(".")[2] for field in fields)

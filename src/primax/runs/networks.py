@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from primax import files
+from primax.agent import critics as critic
 from primax.agent.learner import Learner, make_learner
 from primax.agent.play import Agent
 from primax.errors import InputError, check_choice
@@ -60,20 +61,25 @@ def _trained(exported: Exported, path: Path, seeds: tuple[int, ...] | None) -> T
     if which not in list(WHICH) or not is_whole or any(type(step) is not int for step in steps):
         raise InputError(f"{path} does not say which networks it has: export them again")
     learner = make_learner(exported.config)
-    agents = [_agent(exported, learner, seed) for seed in seeds]
+    taken = tuple(steps[exported.row(seed)] for seed in seeds)
+    agents = [_agent(exported, learner, *of) for of in zip(seeds, taken, strict=True)]
     return Trained(
         learner,
         seeds,
         which,
-        tuple(steps[exported.seeds.index(seed)] for seed in seeds),
+        taken,
         jax.tree.map(lambda *leaves: jnp.stack(leaves), *agents),
     )
 
 
-def _agent(exported: Exported, learner: Learner, seed: int) -> Agent:
+def _agent(exported: Exported, learner: Learner, seed: int, step: int) -> Agent:
+    """An agent as it would go on from its step: a mix has the weight of the next window."""
+    config = exported.config
+    weight = learner.bonus_weight(critic.rates(config.critics, config.mix), jnp.int32(step))
     like = jax.eval_shape(learner.init, jax.random.key(0), jnp.int32(seed))
     online = exported.tree("critics", like.critics.online, seed)
-    return Agent(jnp.int32(seed), online, _reward(exported, learner, like.reward, seed))
+    reward = _reward(exported, learner, like.reward, seed)
+    return Agent(jnp.int32(seed), online, reward, weight)
 
 
 def _reward(exported: Exported, learner: Learner, like: Any, seed: int) -> Any:

@@ -44,7 +44,8 @@ def packed(folder: Path) -> Files:
         path.stat()  # a finished run has it
         maps = _few_maps(run.maps(), list(records.recorded(run.config)))
     with _reading(folder / "replays.jsonl") as path:
-        is_none = run.can_end and not stored(path).exists()  # such a run records no episode
+        has_none = run.can_end or not records.recorded(run.config)  # it records no episode
+        is_none = has_none and not stored(path).exists()
         replays = b"" if is_none else _few(read_whole(path, run.digest("replays.jsonl")), kept)
     content = {
         "config.json": files.read(folder / "config.json"),

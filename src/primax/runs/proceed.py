@@ -19,9 +19,11 @@ from primax.runs import checkpoints, disk, records, trees
 from primax.runs.config_json import create, to_bytes
 from primax.runs.loop import OnWindow, Say, compiled, loop
 from primax.runs.provenance import differences, provenance
-from primax.runs.read import is_finished, open_run, read_manifest
+from primax.runs.read import Run, is_finished, open_run, read_manifest
+from primax.runs.start import FILE as START
+from primax.runs.start import begin_program
 from primax.runs.stops import disk_errors, interrupts, locked
-from primax.runs.tables import Table, csv_rows, digest_of
+from primax.runs.tables import FURTHEST, Table, csv_rows, digest_of
 
 IsAsked = Callable[[], bool]
 SAVE_EVERY_S = 120.0
@@ -53,9 +55,14 @@ class Listener:
     """Whether to stop, where someone else listens to signals."""
 
 
-def begin(folder: Path, learner: Learner, seeds: tuple[int, ...]) -> Job:
-    """A new run: its folder is made and its configuration written before anything costs time."""
-    create(folder, learner.config, seeds)
+def begin(
+    folder: Path, learner: Learner, seeds: tuple[int, ...], start: bytes | None = None
+) -> Job:
+    """A new run: its folder is made and its configuration written before anything costs time.
+
+    `start` holds the networks it begins with, where they are not new.
+    """
+    create(folder, learner.config, seeds, {} if start is None else {START: start})
     return Job(folder, learner, seeds)
 
 
@@ -83,21 +90,37 @@ def proceed(
     with locked(folder):
         manifest = read_manifest(folder)  # anew: whoever held the lock may have finished
         if not is_finished(manifest):
-            _check_said(folder)
+            _check_unchanged(job)
             with disk_errors(folder):
                 start = _recover(job, manifest, listener.say, allow)
                 _work(job, listener, every_s, start, manifest)
         return open_run(folder).as_written("episodes")
 
 
-def _check_said(folder: Path) -> None:
+def _check_unchanged(job: Job) -> None:
+    """Refuses a run whose settings are not all known, or that somebody has made longer since."""
+    run = open_run(job.folder)
+    check_said(run)
+    if run.config.total_steps != job.config.total_steps:
+        raise InputError(f"{run.path} has other steps by now: primax resume {run.path} goes on")
+
+
+def check_said(run: Run) -> None:
     """Refuses to go on with a run of another version, some of whose settings are not known."""
-    path = folder / "config.json"
-    if gone := open_run(folder).unsaid:
+    if gone := run.unsaid:
         raise InputError(
-            f"{path} has no value for {', '.join(gone)}, because another version of Primax wrote it: "
-            "resume it with that version, or train it again"
+            f"{run.path / 'config.json'} has no value for {', '.join(gone)}, because another version "
+            "of Primax wrote it: resume it with that version, or train it again"
         )
+
+
+def extensions(manifest: dict[str, Any], end: int = FURTHEST) -> list[dict[str, Any]]:
+    """Where before `end` a run was made longer, with digests of config.json before and after."""
+    listed = manifest.get("extended")
+    notes = [note for note in listed if isinstance(note, dict)] if isinstance(listed, list) else []
+    return [
+        note for note in notes if type(note.get("from_step")) is int and note["from_step"] < end
+    ]
 
 
 def _recover(
@@ -122,10 +145,11 @@ def _recover(
         say("starting at step 0")
         clock, start = 0, None
     else:
-        if checkpoint.about.get("config") != _config_hash(folder):
-            raise InputError(f"{folder / 'config.json'} was changed since the last checkpoint")
-        _same_machine(checkpoint.about.get("provenance", {}), "anyway" in allow)
+        _check_config(folder, checkpoint, extensions(manifest))
+        same_machine(checkpoint.about.get("provenance", {}), "anyway" in allow)
         checkpoints.rewind(folder, checkpoint)
+        if "maps.npz" in checkpoint.about["tables"] and checkpoint.clock < job.config.total_steps:
+            _take_up(job, checkpoint)
         state = trees.restore(checkpoint.state, state_like(job.learner, len(job.seeds)))
         clock, start = checkpoint.clock, (state, checkpoint.clock)
         say(f"going on from step {clock:,}")
@@ -135,11 +159,36 @@ def _recover(
     return start
 
 
-def _config_hash(folder: Path) -> str:
+def config_hash(folder: Path) -> str:
     return digest_of(files.read(folder / "config.json"))
 
 
-def _same_machine(then: dict[str, Any], anyway: bool) -> None:
+def _check_config(
+    folder: Path, checkpoint: checkpoints.Checkpoint, notes: list[dict[str, Any]]
+) -> None:
+    """Refuses a checkpoint of another configuration, but for the one that was made longer."""
+    theirs, ours = checkpoint.about.get("config"), config_hash(folder)
+    is_before = any(
+        (note.get("before"), note.get("after")) == (theirs, ours)
+        and checkpoint.clock <= note["from_step"]
+        for note in notes
+    )
+    if theirs != ours and not is_before:
+        raise InputError(f"{folder / 'config.json'} was changed since the last checkpoint")
+
+
+def _take_up(job: Job, checkpoint: checkpoints.Checkpoint) -> None:
+    """Makes the last checkpoint of a finished run one of a run that goes on, with maps.raw.
+
+    Only then may maps.npz go: the new one, written before the next checkpoint, would take its place.
+    """
+    folder = job.folder
+    disk.write_whole(folder / "maps.raw", records.unpacked_maps(folder / "maps.npz", job.seeds))
+    checkpoints.amend(folder, checkpoint, {"config": config_hash(folder)})
+    disk.keep_only(folder, disk.TABLES)
+
+
+def same_machine(then: dict[str, Any], anyway: bool) -> None:
     """Refuses to go on where bits would differ from an uninterrupted run, unless told to."""
     odd = differences(then, provenance())
     if odd and not anyway:
@@ -162,9 +211,13 @@ def _work(
     before = manifest.get("parts")
     manifest["parts"] = [*(before if isinstance(before, list) else ()), part]
     manifest |= {**provenance(), "steps": job.config.total_steps, "seeds": len(job.seeds)}
+    if "extended" in manifest:  # the last may have been noted, and not begun
+        manifest["extended"] = extensions(manifest, job.config.total_steps)
     disk.write_whole(job.folder / "manifest.json", to_bytes(manifest))
     if part["from_step"] < job.config.total_steps:
         program = compiled(job.learner, job.seeds, listener.say)
+        if start is None and job.config.start:
+            program = begin_program(program, job.folder / START)
         manifest["memory"] = program.memory
         began = time.monotonic()
         listening = nullcontext(listener.is_asked) if listener.is_asked else interrupts()
@@ -197,7 +250,7 @@ class _Keeper:
 
     def __init__(self, job: Job, on_window: OnWindow, every_s: float, is_asked: IsAsked):
         self.job, self.on_window, self.every_s, self.is_asked = job, on_window, every_s, is_asked
-        self.about = {"provenance": provenance(), "config": _config_hash(job.folder)}
+        self.about = {"provenance": provenance(), "config": config_hash(job.folder)}
         self.saved = time.monotonic()
 
     def keep(self, state: Any, progress: Progress) -> None:

@@ -183,7 +183,7 @@ class Run:
         if not packed.exists() and not raw.exists():
             raise InputError("no maps.npz")
         try:
-            is_whole = packed.exists()
+            is_whole = packed.exists() and (self.is_finished or not raw.exists())
             digest = self.digest("maps.npz")
             made = read_whole(packed, digest) if is_whole else records.packed_maps(raw)
             maps = dict(npz.read(made))
@@ -244,8 +244,20 @@ def open_run(path: Path) -> Run:
     if is_finished(manifest) and not (type(steps) is int and 0 < steps < FURTHEST):
         raise InputError(f"{path / 'manifest.json'} does not say how many steps the run took")
     run = Run(path, content, manifest, damage)
-    read_whole(path / "config.json", run.digest("config.json"))
+    try:
+        read_whole(path / "config.json", run.digest("config.json"))
+    except InputError as error:
+        raise InputError(f"{error}{_for_steps(run)}") from error
     return run
+
+
+def _for_steps(run: Run) -> str:
+    """How a run is made longer, where somebody has tried by editing its configuration."""
+    try:
+        is_other = run.config.total_steps != run.steps and not disk.is_packed(run.path)
+    except InputError:
+        return ""
+    return f"; primax resume {run.path} --steps N makes a run longer" if is_other else ""
 
 
 def find_run(path: Path) -> Run | Unusable:

@@ -48,6 +48,22 @@ def packed_maps(path: Path) -> bytes:
         raise InputError(f"{path} cannot be read: {error}") from error
 
 
+def unpacked_maps(path: Path, seeds: tuple[int, ...]) -> bytes:
+    """What `packed_maps` was made from: every window's rows, with the maps that it drew."""
+    try:
+        with npz.reading():
+            maps = dict(npz.read(path))
+            check_maps(maps, seeds)
+            order, steps = tuple(maps.pop("seed").tolist()), maps.pop("step").tolist()
+            drawn = [
+                {name: values[i] for name, values in maps.items() if _is_drawn(values[i])}
+                for i in range(len(steps))
+            ]
+            return b"".join(map_rows(order, *window) for window in zip(steps, drawn, strict=True))
+    except npz.NpzError as error:
+        raise InputError(f"{path} cannot be read: {error}") from error
+
+
 def _stacked(path: Path) -> Table:
     windows, size = [], path.stat().st_size
     with files.opened(path) as file:
@@ -81,14 +97,24 @@ def _map(rows: np.ndarray, like: np.ndarray, name: str) -> np.ndarray:
     return rows[name] if name in names else np.full_like(like[name], np.nan)
 
 
+def _is_drawn(values: np.ndarray) -> bool:
+    """Whether a window drew a map, by its bits: `_map` has one not a number for all cells."""
+    is_float = np.issubdtype(values.dtype, np.floating)
+    return not is_float or values.tobytes() != np.full_like(values, np.nan).tobytes()
+
+
 def recorded(config: Config, num: int = REPLAYS) -> dict[int, int]:
-    """Evenly spaced windows, by their last step, and the episode each is remembered by."""
-    chosen: dict[int, int] = {}
-    for part in range(1, num + 1):
-        clock = config.warmup + -(-part * config.windows // num) * config.window
+    """Evenly spaced windows, by their last step, and the episode each is remembered by.
+
+    There are `num` in the schedules' span, and a longer run goes on with the same distances.
+    """
+    span = max(1, -(-(config.schedule_span - config.warmup) // config.window))
+    chosen, last = dict[int, int](), -1
+    for part in range(1, config.windows * num // span + 1):
+        clock = config.warmup + -(-part * span // num) * config.window
         episode = clock // config.world.horizon - 1
-        if episode >= 0 and episode not in chosen.values():
-            chosen[clock] = episode
+        if episode > last:
+            chosen[clock] = last = episode
     return chosen
 
 

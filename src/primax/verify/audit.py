@@ -164,14 +164,21 @@ AUDITS: dict[str, Callable[[Table, Config, Bounds], Row]] = {
 }
 
 
+OF_TARGETS = ("targets_y", "premise_q")
+"""About what the critics learn from, of which PRIME is only a part where it is mixed with the task."""
+
+
 def audit(name: str, table: Table, config: Config) -> Row:
     """One row on a table of windows; where the method is another, only the critics' premise applies."""
-    if isinstance(config.reward, PrimeConfig):
+    is_prime = isinstance(config.reward, PrimeConfig)
+    if is_prime and not (config.mix and name in OF_TARGETS):
         return AUDITS[name](table, config, bounds(config))
     if name == "premise_q":
         return premise(table, config, None)
     statement = str(AUDITS[name].__doc__).rstrip(".")
-    return Row(name, statement, "", f"a promise of prime; this run is {config.method}", ABSENT)
+    alone = " alone" if is_prime else ""
+    why = f"a promise of prime{alone}; this run is {config.method}"
+    return Row(name, statement, "", why, ABSENT)
 
 
 def audit_run(run: Run, names: Iterable[str] = AUDITS) -> list[Row]:

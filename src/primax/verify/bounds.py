@@ -46,7 +46,7 @@ class Bounds:
 
 def bounds(config: Config) -> Bounds:
     """The constants of a PRIME configuration."""
-    reward, gamma = config.reward, config.critics.gamma
+    reward, gamma = config.reward, config.reward_gamma
     assert isinstance(reward, PrimeConfig)
     logit = reward.a_max * reward.quantile_bound + reward.b_max
     v_heads, v_count = 4 * gamma**2 * logit**2, reward.count_scale * gamma**2
@@ -78,7 +78,7 @@ def largest_bonus(config: Config) -> float:
     """R_0: the continuation bonus of the most novel place there can be."""
     _, prime = build(config)
     assert isinstance(prime, Prime)
-    numbers = (config.reward.count_scale, config.critics.gamma)
+    numbers = (config.reward.count_scale, config.reward_gamma)
     scale, gamma = (jnp.asarray(number, jnp.float32) for number in numbers)
     most = jnp.asarray(prime.freezer.novelty.bound, jnp.float32)
     return float(continuation_bonus(most, config.reward.bonus, scale, gamma))

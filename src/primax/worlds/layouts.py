@@ -129,10 +129,34 @@ def _one_wide(size: int) -> str:
     return _text(walls, (0, 0), (size - 1, size - 1))
 
 
+def _winding(size: int, inset: int) -> str:
+    """A corridor one cell wide: right, down, back, down and right, turning so far from the sides."""
+    walls, middle = np.ones((size, size), bool), size // 2 - 1
+    right, left = size - 1 - inset, inset
+    walls[0, : right + 1] = False
+    walls[: middle + 1, right] = False
+    walls[middle, left : right + 1] = False
+    walls[middle:, left] = False
+    walls[-1, left:] = False
+    return _text(walls, (0, 0), (size - 1, size - 1))
+
+
+def _long(size: int) -> str:
+    """A corridor one cell wide that turns two cells from the sides."""
+    return _winding(size, 2)
+
+
+def _longest(size: int) -> str:
+    """A corridor one cell wide that turns at the sides."""
+    return _winding(size, 0)
+
+
 OPEN_LAYOUTS = {"open": _open, "border": _border}
 MAZE_LAYOUTS = {
     "full_walls": _full_walls,
     "half_walls": _half_walls,
+    "long": _long,
+    "longest": _longest,
     "one_wide": _one_wide,
     "switchback": _switchback,
 }

@@ -27,7 +27,7 @@ class Frozen:
 
 def frozen(run: Run) -> Frozen:
     """From the newest checkpoint, or from what `primax export` left in the folder."""
-    if run.method != "prime":
+    if run.method not in ("prime", "task+prime"):
         raise InputError("only PRIME's reward can be shown in parts")
     with TemporaryDirectory() as home:
         path = run.path / "export_last.npz"

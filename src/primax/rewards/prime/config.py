@@ -100,8 +100,10 @@ action in the key (`nearest16`) or in φ (`knn16`)."""
         if config.window > config.recent:
             longer = f"window ({config.window}) must not be longer than recent ({config.recent})"
             raise InputError(f"{longer}, the snapshot the reward is frozen from")
-        if config.critics.gamma <= 0:
-            raise InputError("critics.gamma must be above 0: the reward's variances scale with it")
+        if config.reward_gamma <= 0:
+            is_one = config.reward_gamma == config.critics.gamma
+            name = "critics.gamma" if is_one else "mix.gamma"
+            raise InputError(f"{name} must be above 0: the reward's variances scale with it")
         for name, most in (("calibration", config.recent), ("neighbours", config.recent)):
             check_range(f"reward.{name}", getattr(self, name), 1, most)
 
