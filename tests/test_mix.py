@@ -24,6 +24,7 @@ from primax.presets import configure
 from primax.rewards.base import Reward, Spec
 from primax.rewards.task import NoOptions
 from primax.runs.loop import in_memory
+from primax.runs.networks import find
 
 PLANES = (2, 3, 3)
 NET = NetConfig(first_channels=3, second_channels=4, embedding=5)
@@ -175,7 +176,7 @@ def test_what_is_no_mix_is_refused(args, says):
     assert known_method(method) is None or settings
 
 
-def test_a_bonus_that_counts_nothing_leaves_the_task(optimised):
+def test_a_bonus_that_counts_nothing_leaves_the_task():
     """At weight 0 the run is the task's, episode by episode; the bonus is logged all the same."""
     both = [
         primax.train(method, "maze", 2, "smoke", settings)
@@ -210,6 +211,8 @@ def test_two_values_through_the_program(tmp_path, capsys, monkeypatch):
     assert "nothing fails" in (text := told("verify", "--run", whole))
     assert "a promise of prime alone; this run is task+prime" in " ".join(text.split())
     told("explain", whole)
+    assert "mean" in told("evaluate", whole, "--episodes", 3)
+    np.testing.assert_array_equal(find(whole).agents.bonus_weight, [0.0, 0.0])  # linear, at its end
     told("export", whole)
     assert "task+prime" in told("stats", whole)
     page = tmp_path / "page.html"

@@ -200,7 +200,7 @@ class Learner(eqx.Module):
         return rates.mix_weight * left[mix.schedule]
 
     def action_values(
-        self, online: nets.Net, views: Any, bonus_weight: Weight
+        self, online: PyTree, views: Any, bonus_weight: Weight = None
     ) -> Float[Array, "heads batch actions"]:
         """What every head thinks of each action: of the task and the bonus together."""
         values = critic.values(online, nets.patches(views))
