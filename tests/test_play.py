@@ -1,6 +1,5 @@
 """Trained agents at play: known networks do what is known, and episodes depend on nothing else."""
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -22,7 +21,6 @@ from primax.methods import METHODS, spec
 from primax.nn import nets
 from primax.presets import configure
 from primax.rewards.task import NoOptions, Task
-from primax.rewards.transition import Step
 from primax.runs.evaluation import SIDE_BY_SIDE, one_episode, play_all
 from primax.runs.networks import Trained, find
 from primax.worlds.drawing.film import scenes
@@ -154,31 +152,42 @@ def test_it_acts_on_the_mean_of_the_heads_or_on_one_for_each_episode(acting, act
     }
 
 
-@pytest.mark.parametrize("method", ["smirl", "s_adapt"])
-def test_critics_see_what_the_reward_keeps_of_the_episode(method):
-    """By a loop: the memo of every step from the stored state on, and the greedy action under it."""
+TIME = np.arange(100)
+
+
+@pytest.mark.parametrize(
+    ("method", "plane", "above", "is_so"),
+    [
+        ("smirl", -1, 0.305, TIME + 1 > 30.5),  # the clock: steps and an empty observation
+        ("s_adapt", -2, 0.305, TIME + 2 > 30.5),  # and here the first one
+        ("moss", 3, 1e-4, TIME < 50),  # the skill, of the sign the clock gives it
+    ],
+)
+def test_critics_see_what_the_reward_keeps_of_the_episode(method, plane, above, is_so):
+    """An agent that goes east if a plane beyond the world's own is above something, else north."""
     learner = make_learner(configure(method, "maze", "smoke"))
-    reward = learner.reward
-    state = jax.jit(lambda: learner.init(jax.random.key(0), jnp.int32(0)))()
-    kept = state.reward
-    if method == "s_adapt":  # so that no coin is tossed
-        bandit = replace(kept.bandit, played=jnp.array([3, 1], jnp.int32))
-        kept = replace(kept, bandit=bandit, is_warm=jnp.bool_(True))
-    _, episodes = played(learner, Agent(jnp.int32(0), state.critics.online, kept))
-    observe, began = (
-        jax.jit(partial(type(reward).__dict__[n], reward)) for n in ("observe", "begin")
+    reward, heads = learner.reward, nothing_learnt(learner)
+    middle = 4 * reward.view_shape[0] + plane % reward.view_shape[0]
+    second = 4 * learner.config.net.first_channels
+    eyes = eqx.tree_at(
+        lambda net: (
+            net.trunk.first.weight,
+            net.trunk.second.weight,
+            net.trunk.embed.weight,
+            net.head.weight,
+            net.head.bias,
+        ),
+        heads,
+        (
+            heads.trunk.first.weight.at[:, middle, 0].set(1.0),
+            heads.trunk.second.weight.at[:, second, 0].set(1.0),
+            heads.trunk.embed.weight.at[:, 0, 0].set(1.0),
+            heads.head.weight.at[:, 0, 2].set(1.0),
+            heads.head.bias.at[:, 0].set(above),
+        ),
     )
-    values = jax.jit(lambda obs, memo: learner.action_values(
-        state.critics.online, reward.view(obs, memo)[None]))  # fmt: skip
-    world, key = learner.world, jax.random.key(9)
-    for i in range(2):
-        states = jax.tree.map(lambda x, i=i: x[i], episodes.states)
-        seen = jax.vmap(world.observe)(states)
-        inner, memo = began(kept, seen[0], key)
-        for t, action in enumerate(episodes.actions[i]):
-            assert int(action) == int(values(seen[t], memo).mean(axis=(0, 1)).argmax()), (i, t)
-            step = Step(seen[t], action, seen[t + 1], jnp.int32(0), jnp.float32(0))
-            inner, memo = observe(inner, step, key)
+    _, episodes = played(learner, Agent(jnp.int32(0), eyes, reward.init(jax.random.key(0))))
+    np.testing.assert_array_equal(episodes.actions, np.tile(np.where(is_so, 2, 0), (6, 1)))
 
 
 SEEDS = (4, 2, 7)
@@ -221,6 +230,7 @@ def test_an_episode_depends_on_key_seed_and_number_alone(folder, trained, optimi
     for name in ("score", "coverage", "distance"):
         np.testing.assert_array_equal(getattr(few, name), getattr(whole, name)[:, :3])
     assert not np.array_equal(other.coverage, few.coverage)
+    assert not np.array_equal(whole.coverage[:, 20:], whole.coverage[:, 1:6]), "all are fresh"
     alone = ask(25, of=find(folder, seeds=(7,)))
     np.testing.assert_array_equal(alone.coverage[0], whole.coverage[2])
     assert len(np.unique(whole.coverage, axis=0)) == 3
@@ -246,7 +256,7 @@ def test_a_folder_and_its_export_act_alike(folder, trained, tmp_path):
 
 
 MEMOS = ("smirl", "moss")
-"""With what critics see of the reward; S-Adapt has a test above."""
+"""Whose critics see what the reward keeps, and of which an export leaves something out."""
 
 
 @pytest.mark.parametrize(

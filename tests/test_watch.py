@@ -200,6 +200,18 @@ def test_a_recorded_episode_looks_as_it_did(name, tmp_path):
         assert ours.score == theirs.score
 
 
+def test_a_catch_in_the_last_step_is_seen_by_the_score(tmp_path):
+    """Count keys are of the moments before each step: the last moment has none."""
+    folder, world = full_run(tmp_path, "prime_butterflies", seeds=1), make_world("butterflies")
+    episode = play(world, make_policy("random", world), jax.random.key(1))
+    caught = int(6 - scenes(world, episode)[-1].alive)
+    assert 0 < caught < 6
+    for score, left in ((caught, 6 - caught), (caught + 1, 5 - caught)):
+        line = recorded_as(world, episode, float(score))
+        (folder / "replays.jsonl").write_text(json.dumps(line) + "\n")
+        assert replays.find(open_run(folder)).left[-2:] == [6 - caught, left]
+
+
 @pytest.mark.parametrize(
     "change",
     [
