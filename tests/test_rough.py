@@ -19,9 +19,8 @@ from primax.errors import InputError
 from primax.paper.experiments import CELLS
 from primax.presets import configure
 from primax.runs.config_json import create
-from primax.runs.proceed import _reached
 from primax.runs.provenance import code, differences, provenance
-from primax.runs.read import open_run
+from primax.runs.read import open_run, reached
 from primax.runs.stops import interrupts
 from primax.worlds import WORLDS
 from primax.worlds.maze import Maze, MazeConfig
@@ -66,7 +65,7 @@ def test_a_last_line_that_is_no_row_does_not_end_a_resume(tmp_path, end):
     """It lies after the newest checkpoint and is cut anyway."""
     rows = b"seed,episode,step,score\n0,0,100,0\n0,1,200,0\n"
     (tmp_path / "episodes.csv").write_bytes(rows + end)
-    assert _reached(tmp_path) == 200
+    assert reached(tmp_path) == 200
 
 
 def test_a_folder_cannot_set_the_compilers_flags(tmp_path, monkeypatch):
