@@ -16,6 +16,7 @@ from primax.runs.stops import on_ctrl_c
 COMMANDS = {
     "train": "train a method in a world",
     "resume": "continue a run that was stopped or killed",
+    "sweep": "make many runs, as a plan says, several at a time",
     "export": "write a run's networks and frozen reward to one small file",
     "pack": "make small copies of finished runs, without checkpoints, to publish",
     "bench": "time a training run, with compile time measured separately",
