@@ -18,6 +18,7 @@ from rich.console import Console
 from primax.cli import main
 from primax.cli.sweep import Board
 from primax.errors import RunError, StoppedError
+from primax.output.sheet import clock
 from primax.paper.predict import predict_run
 from primax.presets import configure
 from primax.runs.config_json import as_json
@@ -358,6 +359,14 @@ def test_two_sweeps_at_once_leave_each_others_cells_alone(stage):
     assert set(stage.states().values()) == {"finished"}
 
 
+def test_of_two_launchers_one_has_the_log_and_the_other_starts_nothing(tmp_path):
+    """Between a look at a cell and its start another sweep may have begun it."""
+    work = Work("a", [sys.executable, "-c", "raise SystemExit(3)"], tmp_path / "a.log")
+    with claim(work.log):
+        assert list(local(iter([work]), [{}])) == [Ended("a", None)]
+    assert list(local(iter([work]), [{}])) == [Ended("a", 3)]
+
+
 def test_a_cell_that_someone_resumes_by_hand_is_left_to_them(stage):
     folder = stage.home.path / "count_maze"
     folder.mkdir(parents=True)
@@ -500,17 +509,22 @@ def test_the_board_says_how_far_the_running_cells_are(stage, is_terminal):
     folder, text = stage.home.folder(cell), io.StringIO()
     folder.mkdir(parents=True)
     (folder / "config.json").write_text((stage.folder / "task_maze.json").read_text())
-    (folder / "episodes.csv").write_text("seed,episode,step,score\n0,0,1500,1\n")
-    seconds = {one.name: predict_run(one.config, 1, "cpu") for one in (cell, other)}
+    rows = "seed,episode,step,score\n0,0,1000,1\n"
+    (folder / "episodes.csv").write_text(rows)
+    stands = [stand.stand(stage.home, one) for one in (cell, other)]
+    left, whole = (one.left("cpu") for one in stands)
+    (folder / "episodes.csv").write_text(f"{rows}0,1,1500,1\n")
     account = work.Account(running={cell.name: cell})
     console = Console(file=text, force_terminal=is_terminal, markup=False, highlight=False)
-    with Board(console, stage.home, seconds, account, "cpu") as board:
+    with Board(console, stage.home, stands, account, "cpu") as board:
         board.tick()
         assert "1,500" not in text.getvalue(), "it looks now and then only"
         board.looked_at -= 100
+        board.began -= 600 * left / 2  # half of what was left of the one, at that pace
         board.tick()
     assert "task_maze: 1,500 (75%)" in text.getvalue()
-    assert "0 of 2 runs are finished; about " in text.getvalue()
+    rest = clock(600 * (left / 2 + whole))
+    assert f"0 of 2 runs are finished; about {rest} left" in text.getvalue()
 
 
 # --- GPUs -----------------------------------------------------------------------------------------

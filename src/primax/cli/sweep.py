@@ -17,7 +17,7 @@ from primax.output.sheet import clock
 from primax.paper.predict import at_pace, side_by_side
 from primax.sweep import launch
 from primax.sweep.plan import read_plan
-from primax.sweep.stand import PLAN, Home, begin, check_home, in_order, stand, told
+from primax.sweep.stand import PLAN, Home, Stand, begin, check_home, in_order, stand, told
 from primax.sweep.work import Account, work_all
 
 LIVE_EVERY_S, PLAIN_EVERY_S = 1.0, 60.0
@@ -63,8 +63,7 @@ def run(args: argparse.Namespace) -> None:
     begin(home, plan)
     console = work_console()
     stands = in_order(stands, platform)
-    lefts = {one.cell.name: one.left(platform) for one in stands}
-    seconds = list(lefts.values())
+    seconds = [one.left(platform) for one in stands]
     left = clock(side_by_side(seconds, min(len(places), len(seconds)), platform))
     where = f" on {len(gpus)} GPUs" if len(gpus) > 1 else ""
     console.print(
@@ -77,7 +76,7 @@ def run(args: argparse.Namespace) -> None:
     passed = ["--save-every", f"{args.save_every:g}"]
     passed += [word for package in args.plugin for word in ("--plugin", package)]
     account = Account()
-    with Board(console, home, lefts, account, platform) as board:
+    with Board(console, home, stands, account, platform) as board:
         launcher = partial(launch.local, places=places, tick=board.tick, say=board.say)
         work_all(home, stands, launcher, account, board.say, passed)
     held = f"; left to other processes: {', '.join(account.held)}" if account.held else ""
@@ -92,12 +91,13 @@ class Board:
         self,
         console: Console,
         home: Home,
-        seconds: dict[str, float],
+        stands: list[Stand],
         account: Account,
         platform: str,
     ):
-        self.console, self.home, self.seconds = console, home, seconds
-        self.account, self.platform = account, platform
+        self.console, self.home, self.account = console, home, account
+        self.began_at = {one.cell.name: one.share for one in stands}
+        self.seconds = {one.cell.name: one.left(platform) for one in stands}
         self.live = Live(console=console, auto_refresh=False) if console.is_terminal else None
         self.every_s = LIVE_EVERY_S if self.live else PLAIN_EVERY_S
         self.began = self.looked_at = time.monotonic()
@@ -130,10 +130,13 @@ class Board:
         at_work = [stand(self.home, cell) for cell in self.account.running.values()]
         rows = [f"{one.cell.name}: {one.done:,} ({one.share:.0%})" for one in at_work]
         over = {*self.account.through, *self.account.failed, *self.account.held}
-        done = sum(self.seconds[name] for name in over)
-        done += sum(
-            max(0.0, self.seconds[one.cell.name] - one.left(self.platform)) for one in at_work
-        )
+        shares = {one.cell.name: self._since(one) for one in at_work} | dict.fromkeys(over, 1.0)
+        done = sum(self.seconds[name] * share for name, share in shares.items())
         through = f"{len(self.account.through)} of {len(self.seconds)} runs are finished"
         left = at_pace(time.monotonic() - self.began, done, sum(self.seconds.values()))
         return [*rows, f"{through}; {left}"]
+
+    def _since(self, one: Stand) -> float:
+        """Of what was to be done of a cell, the share that is."""
+        before = self.began_at[one.cell.name]
+        return max(0.0, one.share - before) / (1 - before) if before < 1 else 1.0
