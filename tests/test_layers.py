@@ -18,7 +18,7 @@ LAYERS = [
     {"api", "adapters", "anywhere", "explain"},
     {"gym", "export", "verify"},
     {"paper"},
-    {"report"},
+    {"report", "sweep"},
     {"cli"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

@@ -19,9 +19,8 @@ from primax.errors import InputError
 from primax.paper.experiments import CELLS
 from primax.presets import configure
 from primax.runs.config_json import create
-from primax.runs.proceed import _reached
 from primax.runs.provenance import code, differences, provenance
-from primax.runs.read import open_run
+from primax.runs.read import open_run, reached
 from primax.runs.stops import interrupts
 from primax.worlds import WORLDS
 from primax.worlds.maze import Maze, MazeConfig
@@ -37,7 +36,7 @@ def refused(capsys, *args) -> str:
 def test_settings_given_apart_add_up(capsys, monkeypatch, tmp_path):
     """The last `--set` replaced all before it: another experiment than the one asked for."""
     seen = []
-    monkeypatch.setattr("primax.cli.train.begin", lambda out, learner, seeds: seen.append(learner))
+    monkeypatch.setattr("primax.cli.train.begin", lambda out, learner, *rest: seen.append(learner))
     monkeypatch.setattr("primax.cli.train.in_folder", lambda *args: None)
     apart = ("--set", "critics.gamma=0.5", "--set", "critics.heads=3", "net.embedding=9")
     assert main([*TASK, *apart, "--out", str(tmp_path / "run")]) == 0
@@ -66,7 +65,7 @@ def test_a_last_line_that_is_no_row_does_not_end_a_resume(tmp_path, end):
     """It lies after the newest checkpoint and is cut anyway."""
     rows = b"seed,episode,step,score\n0,0,100,0\n0,1,200,0\n"
     (tmp_path / "episodes.csv").write_bytes(rows + end)
-    assert _reached(tmp_path) == 200
+    assert reached(tmp_path) == 200
 
 
 def test_a_folder_cannot_set_the_compilers_flags(tmp_path, monkeypatch):

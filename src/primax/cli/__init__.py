@@ -17,6 +17,7 @@ COMMANDS = {
     "train": "train a method in a world",
     "resume": "continue a run that was stopped or killed",
     "evaluate": "play fresh episodes with a run's trained agents, and say how they do",
+    "sweep": "make many runs, as a plan says, several at a time",
     "export": "write a run's networks and frozen reward to one small file",
     "pack": "make small copies of finished runs, without checkpoints, to publish",
     "bench": "time a training run, with compile time measured separately",

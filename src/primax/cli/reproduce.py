@@ -21,6 +21,7 @@ from primax.paper.experiments import CELLS, SCALES, select
 from primax.paper.pages.embed import fill
 from primax.paper.pages.write import write_all
 from primax.paper.plan import told
+from primax.paper.predict import at_pace
 from primax.paper.reproduce import ABSENT, Home, Task
 from primax.runs.proceed import Listener
 from primax.runs.progress import Reporter
@@ -167,8 +168,8 @@ class Board:
         through = sum(share == 1 for share in self.shares.values())
         done = sum(task.seconds * self.shares[task.cell.name] for task in self.tasks)
         total = sum(task.seconds for task in self.tasks)
-        left = (time.monotonic() - self.began) * (total / done - 1)
-        return f"{through} of {len(self.tasks)}; about {clock(left)} left"
+        left = at_pace(time.monotonic() - self.began, done, total)
+        return f"{through} of {len(self.tasks)}; {left}"
 
 
 def _say_broken(tasks: list[Task]) -> None:

@@ -28,7 +28,7 @@ def collect() -> dict[str, Any]:
     A `+` means several of them; an option that takes nothing has nothing.
     """
     bonuses = (m for m in METHODS.values() if m.reward not in (Task, Nothing))
-    methods = [*METHODS, *(mixed(bonus).name for bonus in bonuses)]
+    methods = sorted([*METHODS, *(mixed(bonus).name for bonus in bonuses)])
     fields = [
         field.name for method in methods for world in WORLDS for field in walk(paper(method, world))
     ]

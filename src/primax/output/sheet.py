@@ -4,6 +4,7 @@ import csv
 import io
 import math
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 ABSENT = "—"
@@ -66,6 +67,18 @@ class Sheet:
                 "",
             ]
         )
+
+
+def aligned(rows: Sequence[Sequence[str]], numbers: int = 1) -> Iterator[str]:
+    """Rows as lines of a terminal, columns under each other; the last few hold numbers."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    texts = len(widths) - numbers
+    for row in rows:
+        cells = [
+            text.ljust(width) if i < texts else text.rjust(width)
+            for i, (text, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        yield "  ".join(cells).rstrip()
 
 
 LATEX = {

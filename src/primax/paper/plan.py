@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from primax.output.sheet import clock
+from primax.output.sheet import aligned, clock
 from primax.paper.reproduce import HALFWAY, Home, Task, in_all
 from primax.runs.read import BROKEN
 
@@ -17,11 +17,7 @@ RATES = {
 
 def told(home: Home, tasks: list[Task], jobs: int, platform: str) -> Iterator[str]:
     """A line a cell: its size, where it stands, seconds left; then where runs go, and the total."""
-    rows = [HEAD, *(_row(home, task) for task in tasks)]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(HEAD))]
-    for row in rows:
-        cells = [text.ljust(width) for text, width in zip(row[:-1], widths[:-1], strict=True)]
-        yield "  ".join([*cells, row[-1].rjust(widths[-1])]).rstrip()
+    yield from aligned([HEAD, *(_row(home, task) for task in tasks)])
     yield ""
     for task in tasks:
         if task.state == BROKEN:

@@ -1,6 +1,10 @@
 """Seconds a run should take, from rates that were measured."""
 
+import os
+from collections.abc import Iterable
+
 from primax.config.schema import Config
+from primax.output.sheet import clock
 from primax.paper.experiments import Cell
 
 # docs/performance.md, 442f739: an H200, 15 seeds alone for 250,000 steps, without compiling (all
@@ -49,6 +53,29 @@ def predict_run(config: Config, num_seeds: int, platform: str, done: int = 0) ->
     updates = num_seeds * left / config.update_every
     each = CPU_UPDATE_S + _work(config) / CPU_WORK
     return CPU_COMPILE_S[is_prime] + updates * (config.critics.heads + reward) * each
+
+
+def cores() -> int:
+    """Those this process may use."""
+    own = getattr(os, "sched_getaffinity", None)
+    return len(own(0)) if own else os.cpu_count() or 1
+
+
+def side_by_side(seconds: Iterable[float], num: int, platform: str) -> float:
+    """Seconds of all, in this order, `num` at a time, each begun when there is room; they share a
+    CPU's cores."""
+    share = 1.0 if platform == "gpu" else min(1.0, cores() / (CPU_CORES * num))
+    busy = [0.0] * num
+    for each in seconds:
+        busy[busy.index(min(busy))] += each
+    return max(busy) / share
+
+
+def at_pace(took: float, done: float, total: float) -> str:
+    """How long the rest will take at the pace so far, of predicted seconds."""
+    return (
+        f"about {clock(took * (total / done - 1))} left" if done > 0 else "the rest not known yet"
+    )
 
 
 def _work(config: Config) -> float:

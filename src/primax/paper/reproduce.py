@@ -1,6 +1,5 @@
 """Running what is missing: what there is to do, what it should take, and doing it."""
 
-import os
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
@@ -12,12 +11,12 @@ from primax.agent.learner import make_learner
 from primax.errors import InputError, StoppedError
 from primax.paper.evidence import Runs
 from primax.paper.experiments import SCALES, Cell
-from primax.paper.predict import CPU_CORES, predict
+from primax.paper.predict import cores, predict, side_by_side
 from primax.runs import checkpoints, disk
 from primax.runs.loop import Say
 from primax.runs.proceed import Job, Listener, proceed
 from primax.runs.proceed import begin as begin_run
-from primax.runs.read import BROKEN, UNFINISHED, Run, Unusable, open_run
+from primax.runs.read import BROKEN, UNFINISHED, Run, Unusable, check_same
 from primax.runs.stops import interrupts
 
 TO_RUN, FINISHED, HALFWAY, ABSENT = "to run", "finished", "to go on", "not available yet"
@@ -80,11 +79,9 @@ def open_home(path: Path, scale: str, runs_in: Path | None = None) -> Home:
 
 def begin(home: Home) -> None:
     """Puts the scale on the disk, so that scales do not mix."""
-    mine = home.path / f"scale.{os.getpid()}"  # others may begin here at the same moment
     try:
         home.path.mkdir(parents=True, exist_ok=True)
-        disk.write_whole(mine, f"{home.scale}\n".encode())
-        mine.replace(home.path / "scale")
+        disk.put(home.path / "scale", f"{home.scale}\n".encode())
     except OSError as error:
         raise InputError(f"cannot write {home.path}: {error.strerror}") from error
 
@@ -110,19 +107,9 @@ def _state(home: Home, cell: Cell, found: Run | Unusable) -> tuple[str, str]:
     if not cell.variant.is_available:
         return ABSENT, ""
     if found.why == UNFINISHED:
-        _check_same(home, cell)
+        check_same(home.folder(cell), cell.config(home.scale), cell.seeds(home.scale))
         return HALFWAY, ""
     return (BROKEN, found.reason) if found.why == BROKEN else (TO_RUN, "")
-
-
-def _check_same(home: Home, cell: Cell) -> None:
-    """Refuses a folder of another configuration."""
-    folder = home.folder(cell)
-    run = open_run(folder)
-    if (run.config, run.given_seeds) != (cell.config(home.scale), cell.seeds(home.scale)):
-        raise InputError(
-            f"{folder} holds a run with other settings: move it, or choose another --out"
-        )
 
 
 def jobs(platform: str) -> int:
@@ -130,12 +117,7 @@ def jobs(platform: str) -> int:
     keep two busy."""
     if platform != "cpu":
         return 1
-    return min(MOST_JOBS, _cores())
-
-
-def _cores() -> int:
-    own = getattr(os, "sched_getaffinity", None)
-    return len(own(0)) if own else os.cpu_count() or 1
+    return min(MOST_JOBS, cores())
 
 
 def in_order(tasks: list[Task]) -> list[Task]:
@@ -147,11 +129,7 @@ def in_order(tasks: list[Task]) -> list[Task]:
 def in_all(tasks: list[Task], num: int, platform: str) -> float:
     """Seconds, `num` tasks side by side, each begun when there is room; they share a CPU's cores."""
     num = min(num, sum(task.is_open for task in tasks))
-    share = 1.0 if platform == "gpu" else min(1.0, _cores() / (CPU_CORES * num))
-    busy = [0.0] * num
-    for task in in_order(tasks):
-        busy[busy.index(min(busy))] += task.seconds
-    return max(busy) / share
+    return side_by_side((task.seconds for task in in_order(tasks)), num, platform)
 
 
 def work(home: Home, cell: Cell, listener: Listener) -> None:
@@ -159,7 +137,7 @@ def work(home: Home, cell: Cell, listener: Listener) -> None:
     folder, config = home.folder(cell), cell.config(home.scale)
     learner, seeds = make_learner(config), cell.seeds(home.scale)
     if (folder / "config.json").exists():
-        _check_same(home, cell)
+        check_same(folder, config, seeds)
         job = Job(folder, learner, seeds)
     else:
         job = begin_run(folder, learner, seeds)

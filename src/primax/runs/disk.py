@@ -50,6 +50,13 @@ def write_whole(path: Path, content: bytes) -> None:
     sync_folder(path.parent)
 
 
+def put(path: Path, content: bytes) -> None:
+    """The same where other processes may write this file at the same moment."""
+    mine = path.with_name(f"{path.name}.{os.getpid()}")
+    write_whole(mine, content)
+    mine.replace(path)
+
+
 def append(path: Path, rows: bytes) -> None:
     """Adds rows at the end of a table and waits until they are on the disk."""
     write(path, rows, "ab")

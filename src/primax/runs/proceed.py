@@ -19,7 +19,7 @@ from primax.runs import checkpoints, disk, records, trees
 from primax.runs.config_json import create, to_bytes
 from primax.runs.loop import OnWindow, Say, compiled, loop
 from primax.runs.provenance import differences, provenance
-from primax.runs.read import Run, is_finished, open_run, read_manifest
+from primax.runs.read import Run, is_finished, open_run, reached, read_manifest
 from primax.runs.start import FILE as START
 from primax.runs.start import begin_program
 from primax.runs.stops import disk_errors, interrupts, locked
@@ -128,7 +128,7 @@ def _recover(
 ) -> tuple[Any, int] | None:
     """The state and clock to go on from; None at the beginning. Cuts the tables back to there."""
     folder = job.folder
-    reached = _reached(folder)
+    told = reached(folder)
     checkpoint, damaged = checkpoints.load(folder)
     for reason in damaged:
         say(f"a checkpoint cannot be used: {reason}")
@@ -155,7 +155,7 @@ def _recover(
         say(f"going on from step {clock:,}")
     again = manifest.get("recomputed_steps")
     again = again if isinstance(again, int) else 0
-    manifest["recomputed_steps"] = again + max(0, reached - clock)
+    manifest["recomputed_steps"] = again + max(0, told - clock)
     return start
 
 
@@ -281,14 +281,6 @@ def _rows(job: Job, state: Any, progress: Progress) -> dict[str, bytes]:
     rows["maps.raw"] = records.map_rows(job.seeds, progress.clock, progress.maps)
     rows["replays.jsonl"] = records.replay_lines(job.config, job.seeds, progress.clock, state)
     return rows
-
-
-def _reached(folder: Path) -> int:
-    """The last step the tables tell of, by whole rows only: what comes after them is cut anyway."""
-    path = folder / "episodes.csv"
-    lines = files.read(path).split(b"\n")[1:-1] if path.exists() else []
-    steps = (line.split(b",")[2:3] for line in reversed(lines))
-    return next((int(step) for (step,) in filter(None, steps) if step.isdigit()), 0)
 
 
 def _command() -> str:

@@ -127,7 +127,7 @@ class Run:
     @property
     def settings(self) -> dict[str, Any]:
         """Every setting under its dotted name, as config.json has it."""
-        return dict(_leaves(self.content))
+        return dict(leaves(self.content))
 
     @property
     def unsaid(self) -> tuple[str, ...]:
@@ -277,6 +277,23 @@ def find_run(path: Path) -> Run | Unusable:
     return run if run.is_finished else Unusable(UNFINISHED)
 
 
+def check_same(folder: Path, config: Config, seeds: tuple[int, ...]) -> None:
+    """Refuses a folder of another configuration."""
+    run = open_run(folder)
+    if (run.config, run.given_seeds) != (config, seeds):
+        raise InputError(
+            f"{folder} holds a run with other settings: move it, or choose another --out"
+        )
+
+
+def reached(folder: Path) -> int:
+    """The last step the tables tell of, by whole rows only: what comes after them is cut anyway."""
+    path = folder / "episodes.csv"
+    lines = files.read(path).split(b"\n")[1:-1] if path.exists() else []
+    steps = (line.split(b",")[2:3] for line in reversed(lines))
+    return next((int(step) for (step,) in filter(None, steps) if step.isdigit()), 0)
+
+
 def read_manifest(folder: Path) -> dict[str, Any]:
     """What is known of how a run was made; empty before it began."""
     path = folder / "manifest.json"
@@ -303,9 +320,10 @@ def _check_content(path: Path, content: dict[str, Any]) -> None:
         raise InputError(f"{where} is not a configuration of this version: {error}") from error
 
 
-def _leaves(content: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def leaves(content: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """What nested tables hold, under dotted names."""
     for name, value in content.items():
         if isinstance(value, dict):
-            yield from _leaves(value, f"{prefix}{name}.")
+            yield from leaves(value, f"{prefix}{name}.")
         else:
             yield prefix + name, value

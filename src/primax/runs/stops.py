@@ -5,12 +5,17 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 from primax import files
 from primax.errors import InputError, RunError, StoppedError
+
+LOOK_S = 0.02
+"""Seconds in which whoever only looks at a lock has let go of it."""
 
 
 class AtOnce:
@@ -51,15 +56,17 @@ def on_ctrl_c(line: str, is_first: bool = False) -> Generator[None]:
 
 
 @contextmanager
-def interrupts() -> Generator[Callable[[], bool]]:
+def interrupts(last: Callable[[], object] = bool) -> Generator[Callable[[], bool]]:
     """Turns Ctrl-C, a scheduler's signal and a closed terminal into a question asked between windows.
 
-    A second Ctrl-C does not wait: the process ends, threads and all, as if it had been killed.
+    A second Ctrl-C does not wait: `last` is called, and the process ends, threads and all, as if it
+    had been killed.
     """
     asked: list[bool] = []
 
     def note(kind: int, frame: object) -> None:
         if asked and kind == signal.SIGINT:
+            last()
             AtOnce("stopped at once; what was saved stays")(kind, frame)
         asked.append(True)
 
@@ -96,12 +103,36 @@ def disk_errors(folder: Path) -> Generator[None]:
 def locked(folder: Path) -> Generator[None]:
     """Holds the folder for this process; the system lets go when the process ends, however it ends."""
     try:
-        file = files.opened(folder / "lock", "ab")
+        file = claim(folder / "lock")
     except OSError as error:
         raise InputError(f"cannot lock {folder}: {error.strerror}") from error
+    if file is None:
+        raise InputError(f"{folder} is in use by another process")
     with file:
+        yield
+
+
+def claim(path: Path) -> IO[bytes] | None:
+    """A file to append to, locked until it is closed here and in every process that was given it;
+    None where another has it."""
+    file = files.opened(path, "ab")
+    for pause in (LOOK_S, LOOK_S, LOOK_S, 0):
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(f"{folder} is in use by another process") from None
-        yield
+            return file
+        except BlockingIOError:  # `is_claimed` may be looking
+            time.sleep(pause)
+    file.close()
+    return None
+
+
+def is_claimed(path: Path) -> bool:
+    """Whether a process has a file locked, as far as can be seen from here."""
+    try:
+        with files.opened(path) as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # it is not there, or on a disk without locks
+        return False
+    return False

@@ -1,0 +1,142 @@
+"""Makes the runs of a plan, several at a time. Finished runs are not run again; stopped or killed \
+runs are continued."""
+
+import argparse
+import time
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from primax.cli.common import work_console
+from primax.cli.train import save_option
+from primax.errors import check_range
+from primax.output.sheet import clock
+from primax.paper.predict import at_pace, side_by_side
+from primax.sweep import launch
+from primax.sweep.plan import read_plan
+from primax.sweep.stand import PLAN, Home, Stand, begin, check_home, in_order, stand, told
+from primax.sweep.work import Account, work_all
+
+LIVE_EVERY_S, PLAIN_EVERY_S = 1.0, 60.0
+"""Seconds between looks at the folders, in a terminal and elsewhere."""
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "plan", type=Path, help=f"a plan in TOML, or the folder of a sweep, which has its {PLAN}"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="where the runs' folders are (default: the plan's name without its ending)",
+    )
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        default=1,
+        metavar="K",
+        help="how many runs at the same time, on each GPU if there are some (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--status", "--plan", action="store_true", help="only print where every run stands"
+    )
+    save_option(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+    check_range("--jobs", args.jobs, 1, 1_000)
+    check_range("--save-every", args.save_every, 0, 1e6)
+    is_folder = args.plan.is_dir()
+    home = Home(args.out or (args.plan if is_folder else Path(args.plan.stem)))
+    plan = read_plan(args.plan / PLAN if is_folder else args.plan)
+    check_home(home, plan)
+    gpus = launch.devices()
+    platform, places = "gpu" if gpus else "cpu", launch.places(args.jobs, gpus)
+    stands = [stand(home, cell) for cell in plan.cells]
+    if args.status:
+        print("\n".join(told(home, stands, len(places), platform)))
+        return
+    begin(home, plan)
+    console = work_console()
+    stands = in_order(stands, platform)
+    seconds = [one.left(platform) for one in stands]
+    left = clock(side_by_side(seconds, min(len(places), len(seconds)), platform))
+    where = f" on {len(gpus)} GPUs" if len(gpus) > 1 else ""
+    console.print(
+        f"{sum(map(bool, seconds))} of {len(seconds)} runs to do, {len(places)} at a time{where}: "
+        f"about {left}",
+        soft_wrap=True,
+    )
+    if gpus and args.jobs > 1 and not launch.has_mps():
+        console.print("runs share a GPU better after: nvidia-cuda-mps-control -d", soft_wrap=True)
+    passed = ["--save-every", f"{args.save_every:g}"]
+    passed += [word for package in args.plugin for word in ("--plugin", package)]
+    account = Account()
+    with Board(console, home, stands, account, platform) as board:
+        launcher = partial(launch.local, places=places, tick=board.tick, say=board.say)
+        work_all(home, stands, launcher, account, board.say, passed)
+    held = f"; left to other processes: {', '.join(account.held)}" if account.held else ""
+    through = f"{len(account.through)} of {len(plan.cells)} runs are finished{held}"
+    console.print(f"{through}; see primax report {home.path}", soft_wrap=True)
+
+
+class Board:
+    """How far the cells are: lines that change in a terminal, plain ones elsewhere."""
+
+    def __init__(
+        self,
+        console: Console,
+        home: Home,
+        stands: list[Stand],
+        account: Account,
+        platform: str,
+    ):
+        self.console, self.home, self.account = console, home, account
+        self.began_at = {one.cell.name: one.share for one in stands}
+        self.seconds = {one.cell.name: one.left(platform) for one in stands}
+        self.live = Live(console=console, auto_refresh=False) if console.is_terminal else None
+        self.every_s = LIVE_EVERY_S if self.live else PLAIN_EVERY_S
+        self.began = self.looked_at = time.monotonic()
+
+    def __enter__(self) -> "Board":
+        if self.live:
+            self.live.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.live:
+            self.live.update("", refresh=True)
+            self.live.__exit__(None, None, None)
+
+    def say(self, line: str) -> None:
+        self.console.print(line, soft_wrap=True)
+
+    def tick(self) -> None:
+        """Looks at the folders now and then, and says how far the running cells are."""
+        if time.monotonic() - self.looked_at < self.every_s:
+            return
+        self.looked_at = time.monotonic()
+        text = "\n".join(self._lines())
+        if self.live:
+            self.live.update(Text(text), refresh=True)
+        else:
+            self.say(text)
+
+    def _lines(self) -> list[str]:
+        at_work = [stand(self.home, cell) for cell in self.account.running.values()]
+        rows = [f"{one.cell.name}: {one.done:,} ({one.share:.0%})" for one in at_work]
+        over = {*self.account.through, *self.account.failed, *self.account.held}
+        shares = {one.cell.name: self._since(one) for one in at_work} | dict.fromkeys(over, 1.0)
+        done = sum(self.seconds[name] * share for name, share in shares.items())
+        through = f"{len(self.account.through)} of {len(self.seconds)} runs are finished"
+        left = at_pace(time.monotonic() - self.began, done, sum(self.seconds.values()))
+        return [*rows, f"{through}; {left}"]
+
+    def _since(self, one: Stand) -> float:
+        """Of what was to be done of a cell, the share that is."""
+        before = self.began_at[one.cell.name]
+        return max(0.0, one.share - before) / (1 - before) if before < 1 else 1.0
