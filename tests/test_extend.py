@@ -18,7 +18,7 @@ from primax.cli import main
 from primax.cli.common import SAME_BITS
 from primax.errors import InputError, StoppedError
 from primax.presets import configure
-from primax.runs import checkpoints, disk, npz, proceed, records
+from primax.runs import checkpoints, disk, npz, proceed, records, start
 from primax.runs.extend import extend, longer
 from primax.runs.proceed import Listener, reopen
 from primax.runs.provenance import provenance
@@ -85,7 +85,7 @@ def opened(folder: Path, steps: str = "3000") -> None:
         raise StopError
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(StopError):
-        patch.setattr(proceed, "compiled", compiled)
+        patch.setattr(start, "compiled", compiled)
         proceed.proceed(extend(reopen(folder), steps))
 
 
@@ -300,7 +300,7 @@ def test_a_crash_at_every_touch_of_the_disk_is_survived(run, tmp_path):
             assert open_run(folder).manifest.get("extended", []) == []
             continue
         with pytest.MonkeyPatch.context() as patch, pytest.raises(StopError):
-            patch.setattr(proceed, "compiled", lambda *args: (_ for _ in ()).throw(StopError))
+            patch.setattr(start, "compiled", lambda *args: (_ for _ in ()).throw(StopError))
             proceed.proceed(reopen(folder))
         assert after.items() <= told(folder).items()
     # The manifest and the configuration are written, renamed and synced; the tables kept are synced;

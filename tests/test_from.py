@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -49,7 +50,8 @@ def begun(folder, take="whole", seeds=(0, 2), **settings):
     learner = make_learner(config)
     init = jax.jit(jax.vmap(learner.init, in_axes=(None, 0)))
     program = training.Program(learner, seeds, init, init, init, 0.0, {})
-    return training._first(start.begin_program(program, content)), training._first(program)
+    given = replace(program, networks=start.networks(content, learner, seeds))
+    return training._first(given), training._first(program)
 
 
 def halved(net):
@@ -87,6 +89,13 @@ def test_trunks_alone_have_new_output_layers(source):
         np.testing.assert_array_equal(leaf[:, 0], leaf[:, 1])
 
 
+def test_how_networks_are_computed_is_not_taken_over(tmp_path):
+    """They fit the program that is compiled for this run."""
+    folder, _ = made(tmp_path / "exact", **{"net.precision": "highest"})
+    begins, new = begun(folder)
+    assert jax.tree.structure(begins) == jax.tree.structure(new)
+
+
 def test_of_a_mix_the_trunk_can_be_taken(tmp_path):
     folder, _ = made(tmp_path / "mixed", "task+count", **{"mix.values": "two"})
     begun(folder, "trunk")
@@ -97,7 +106,7 @@ def test_of_a_mix_the_trunk_can_be_taken(tmp_path):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"seeds": (0, 5)}, "seed 5 is not one of the exported seeds: 0, 1, 2"),
+        ({"seeds": (0, 5)}, "seed 5 is not one of the run's seeds: 0, 1, 2"),
         ({"net.embedding": 16}, "has networks of net.embedding=8, and this run 16"),
         ({"net.activation": "relu"}, "has networks of net.activation=linear, and this run relu"),
         ({"critics.heads": 5}, "has 3 critics, and this run 5: whole copies would be the same"),
@@ -127,7 +136,12 @@ def test_what_holds_no_networks_is_refused(source, tmp_path, capsys):
     primax.export.export(source[0])
     exported = tmp_path / "export.npz"
     exported.write_bytes(primax.export.export(source[0]))
-    assert "was exported as 'last', not as 'best'" in refused("--from", exported, "--which", "best")
+    assert "has other networks" in refused("--from", exported, "--which", "best")
+    assert "cannot be read" in refused("--from", "x" * 300)
+    other, _ = made(tmp_path / "smirl", "smirl", **{"critics.heads": 2})
+    out = tmp_path / "out"
+    assert "networks of smirl cannot begin" in refused("--from", other, "--out", out)
+    assert not out.exists()
 
 
 @pytest.mark.slow

@@ -162,11 +162,15 @@ def test_a_mix_has_the_tasks_defaults_and_the_bonuss_options():
         (("task+prim",), "unknown method 'prim'; did you mean prime?"),
         (("task+prime+rnd",), "unknown method 'prime+rnd'"),
         (("task+",), "unknown method ''"),
-        (("prime", {"mix.weight": 1}), "mix.weight is of a mix: task+prime is one"),
+        (("rnd", {"mix.weight": 1}), "mix.weight is of a mix: task+rnd is one"),
+        (("random", {"mix.weight": 1}), "mix.weight is of a mix: task+prime is one"),
         (("task+prime", {"mix.weight": -1}), "mix.weight must be between"),
         (("task+prime", {"mix.schedule": "linar"}), "mix.schedule has no value .linar.; did"),
         (("task+prime", {"mix.fraction": 0}), "mix.fraction must be between"),
-        (("task+prime", {"mix.values": "two", "mix.gamma": 0}), "mix.gamma must be above 0"),
+        (
+            ("task+prime", {"mix.values": "two", "mix.gamma": 0, "critics.gamma": 0}),
+            "mix.gamma must be above 0",
+        ),
     ],
 )
 def test_what_is_no_mix_is_refused(args, says):
@@ -185,7 +189,7 @@ def test_a_bonus_that_counts_nothing_leaves_the_task():
     for name, column in both[0].episodes.items():
         np.testing.assert_array_equal(column, both[1].episodes[name])
     np.testing.assert_array_equal(both[0].windows["loss"], both[1].windows["loss"])
-    assert (both[1].windows["reward_bonus"] > 0).all() and not both[1].windows["mix_weight"].any()
+    assert (both[1].windows["reward_bonus"] > 0).all() and not both[1].windows["bonus_weight"].any()
 
 
 @pytest.mark.slow
@@ -204,8 +208,8 @@ def test_two_values_through_the_program(tmp_path, capsys, monkeypatch):
     for name in ("episodes.csv", "windows.csv", "maps.npz", "replays.jsonl"):
         assert (whole / name).read_bytes() == (halved / name).read_bytes(), name
     columns = result.windows
-    np.testing.assert_allclose(columns["mix_weight"][::2], [0.375, 0.25, 0.125], rtol=1e-6)
-    added = columns["reward_task"] + columns["mix_weight"] * columns["reward_bonus"]
+    np.testing.assert_allclose(columns["bonus_weight"][::2], [0.375, 0.25, 0.125], rtol=1e-6)
+    added = columns["reward_task"] + columns["bonus_weight"] * columns["reward_bonus"]
     np.testing.assert_allclose(columns["reward"], added, rtol=1e-5)
     assert "mix.gamma" in told("list", "task+prime", "maze")
     assert "nothing fails" in (text := told("verify", "--run", whole))

@@ -11,8 +11,8 @@ from rich.console import Console
 
 import primax
 from primax import api
-from primax.agent.training import Progress
-from primax.runs import progress
+from primax.agent.training import Program, Progress
+from primax.runs import progress, start
 from primax.runs.progress import Reporter
 
 
@@ -47,12 +47,13 @@ def untrained(monkeypatch):
 
     def compiled(learner, seeds, say):
         say("compiling …")
+        return Program(learner, seeds, say, say, say, 0.0, {})
 
     def in_memory(program, tell):
         tell(told(1_000, 500, 2.0))
         return primax.Result(primax.configure("task", "maze"), (0, 1), {}, {}, None, 0.0, 0.0, {})
 
-    monkeypatch.setattr(api, "compiled", compiled)
+    monkeypatch.setattr(start, "compiled", compiled)
     monkeypatch.setattr(api, "in_memory", in_memory)
 
 

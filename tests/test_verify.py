@@ -86,7 +86,7 @@ def _unclipped_and_uncut(monkeypatch):
 def _other_gamma(monkeypatch):
     right = critics.rates
     monkeypatch.setattr(
-        critics, "rates", lambda config: replace(right(config), gamma=jnp.float32(0.95))
+        critics, "rates", lambda *configs: replace(right(*configs), gamma=jnp.float32(0.95))
     )
 
 

@@ -16,7 +16,7 @@ from primax.files import place
 from primax.methods import Method, find_method, find_world, known_method
 from primax.presets import configure
 from primax.runs.cache import use_cache
-from primax.runs.loop import OnWindow, Result, compiled, in_memory
+from primax.runs.loop import OnWindow, Result, in_memory
 from primax.runs.proceed import TIMES, Job, Listener, begin, proceed
 from primax.runs.progress import Reporter, is_watched, plain_lines
 from primax.runs.read import Run, is_finished, open_run, read_manifest
@@ -57,7 +57,7 @@ def train(
     if start is None and (which, take) != (None, "whole"):
         raise InputError("which and take are of the networks to begin with: give start too")
     if start is not None:
-        config, given = begin_with(start, which, take, config, numbers)
+        config, given = begin_with(start, which, take, config, numbers, plain_lines().print)
     if out is not None:
         folder = place(out)
         _check_names(find_method(method), find_world(world)[0], config)
@@ -67,7 +67,7 @@ def train(
         check_room(learner, len(numbers))
     listener = _listener(len(numbers), on_window, is_watched() if progress is None else progress)
     if out is None:
-        program = begin_program(compiled(learner, numbers, listener.say), given)
+        program = begin_program(learner, numbers, given, listener.say)
         return in_memory(program, listener.on_window)
     if not (folder / "config.json").exists():
         job = begin(folder, learner, numbers, given)

@@ -121,6 +121,8 @@ def find_method(method: str | Method) -> Method:
         raise InputError(f"method takes a name or a primax.Method, got {method!r}")
     if isinstance(method, Method):
         return method
+    if method in METHODS:
+        return METHODS[method]
     task, plus, bonus = method.partition("+")
     if not plus:
         return lookup("method", method, METHODS)

@@ -80,7 +80,8 @@ def configure(
     if "method" in settings:
         raise InputError("method is not a field to set: give it as the first argument")
     if not config.mix and (odd := [name for name in settings if name.startswith("mix.")]):
-        raise InputError(f"{odd[0]} is of a mix: task+{config.method} is one")
+        bonus = "prime" if config.method in ("task", "none", "random") else config.method
+        raise InputError(f"{odd[0]} is of a mix: task+{bonus} is one")
     if odd := [name for name in settings if name.startswith("start.")]:
         raise InputError(f"{odd[0]} cannot be set: train --from says what a run begins with")
     # All at once, so that fields which must fit each other can be changed together.

@@ -196,8 +196,8 @@ def update(
         y = jax.vmap(per_row, in_axes=(None, None, 0, 0))(reward, discount, selector, q_after)
     else:
         assert rates.mix_gamma is not None
-        goes_on = 1.0 - terminated.astype(jnp.float32)
-        discount = jnp.stack([discount, rates.mix_gamma * goes_on], axis=1)
+        bonus_discount = rates.mix_gamma * (1.0 - terminated.astype(jnp.float32))
+        discount = jnp.stack([discount, bonus_discount], axis=1)
         y = two_targets(reward, discount, combined(selector, bonus_weight), q_after)
         reward = reward[:, 0] + bonus_weight * reward[:, 1]
 

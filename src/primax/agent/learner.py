@@ -124,7 +124,7 @@ class Learner(eqx.Module):
         judged = best.update(state.best, state.critics.online, clock + config.window)
         state = replace(state, best=judged)
         outputs["window"] |= metrics | self._policy_metrics(state, recent, greedy, clock)
-        outputs["window"] |= {} if bonus_weight is None else {"mix_weight": bonus_weight}
+        outputs["window"] |= {} if bonus_weight is None else {"bonus_weight": bonus_weight}
         outputs["maps"] |= maps
         return state, outputs
 

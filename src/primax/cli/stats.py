@@ -65,12 +65,16 @@ def run(args: argparse.Namespace) -> None:
     if not console.is_terminal:
         console.width = WIDE
     scores, folders = _scores(args.path, args.measure)
-    _warn(list(folders.values()), is_apart=args.format != "table")
+    expert = [_run(args.expert)] if args.expert else []
+    _warn([*folders.values(), *expert], is_apart=args.format != "table")
     title = f"measure: {args.measure or PEAK}" if folders else ""
-    if args.expert:
-        mean = _expert_mean(args.expert, folders, args.measure or PEAK)
+    if expert:
+        mean = _expert_mean(expert[0], folders, args.measure or PEAK)
         scores = {name: values / mean for name, values in scores.items()}
-        title += f", as a share of {mean:.3f}, the mean of {args.expert}"
+        shares = f"as a share of {mean:.3f}, the mean of {args.expert}"
+        title += f", {shares}"
+        if args.format != "table":
+            print(f"scores are given {shares}", file=sys.stderr)
     first = _first(args.against, scores, folders, args.path[0])
     pairs = [(first, other) for other in scores if other != first]
     compared = stats.compare_all(scores, pairs) if pairs else []
@@ -111,9 +115,9 @@ def _scores(
     return dict(zip(names, values, strict=True)), dict(zip(names, runs, strict=True))
 
 
-def _expert_mean(path: Path, runs: dict[str, Run], measure: str) -> float:
+def _expert_mean(expert: Run, runs: dict[str, Run], measure: str) -> float:
     """What the scores of runs are measured by."""
-    expert = _run(path)
+    path = expert.path
     if any(run.world != expert.world for run in runs.values()) or not runs:
         raise InputError(
             f"--expert {path} is a run in {expert.world}: give runs' folders of that world"

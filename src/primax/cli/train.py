@@ -10,14 +10,14 @@ from rich.console import Console
 from rich.table import Table
 
 from primax.agent.learner import Learner
-from primax.cli.common import asked, prepare, run_options, work_console
+from primax.cli.common import asked, plain_console, prepare, run_options, work_console
 from primax.config.schema import TAKES, Config
 from primax.config.seeds import parse_seeds
 from primax.errors import InputError, check_range
 from primax.output.sheet import clock
 from primax.paper.predict import predict_run
 from primax.runs.export import WHICH
-from primax.runs.loop import Result, compiled, in_memory
+from primax.runs.loop import Result, in_memory
 from primax.runs.measures import score_measures, scores_by_seed
 from primax.runs.proceed import SAVE_EVERY_S, Job, Listener, begin, proceed
 from primax.runs.progress import Reporter
@@ -61,7 +61,8 @@ def run(args: argparse.Namespace) -> None:
     check_range("--save-every", args.save_every, 0, 1e6)
     (config, seeds), given = asked(args), None
     if args.start is not None:
-        config, given = begin_with(args.start, args.which, args.take, config, seeds)
+        say = plain_console().print
+        config, given = begin_with(args.start, args.which, args.take, config, seeds, say)
     elif (args.which, args.take) != (None, "whole"):
         raise InputError("--which and --take are of the networks to begin with: give --from too")
     learner = prepare(config, len(seeds), args.anyway)
@@ -116,7 +117,7 @@ def execute(
     console: Console, learner: Learner, seeds: tuple[int, ...], given: bytes | None = None
 ) -> Result:
     """Compiles and trains, telling a person how it goes."""
-    program = begin_program(compiled(learner, seeds, console.print), given)
+    program = begin_program(learner, seeds, given, console.print)
     with Reporter(console, len(seeds)) as reporter:
         return in_memory(program, reporter)
 

@@ -113,7 +113,7 @@ class StartConfig:
     method: str
     """What had trained them."""
     steps: Annotated[int, Range(0, 10**9)]
-    """For how many steps of each seed."""
+    """The step of their run when they were taken."""
     which: Annotated[str, Choice(("last", "best", "oracle"))]
     """The last, those at the best coverage, or those at the best task score."""
     take: Annotated[str, Choice(TAKES)]
@@ -164,7 +164,7 @@ class Config:
 
     def __post_init__(self):
         check(self)
-        if ("+" in self.method) != (self.mix is not None):
+        if self.method.startswith("task+") != (self.mix is not None):
             raise InputError(f"method {self.method!r} and mix do not fit: `task+prime` has a mix")
         horizon, every = self.world.horizon, self.update_every
         check_range("replay", self.replay, 2 * horizon, 10**8)

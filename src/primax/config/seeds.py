@@ -36,6 +36,10 @@ def parse_some(
     """The seeds named; a number alone is refused: elsewhere it says how many, here it looks like one."""
     if seeds is None:
         return None
+    if not isinstance(seeds, str | int | list | tuple | range):
+        raise InputError(
+            f"{name} takes a list of whole numbers, or text such as 0,3, got {seeds!r}"
+        )
     if not isinstance(seeds, str | int):
         check_seeds(seeds, name)
         return tuple(seeds)

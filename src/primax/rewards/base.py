@@ -36,7 +36,7 @@ class Spec(eqx.Module):
     net: NetConfig = eqx.field(static=True)
     """The trunk of every network."""
     gamma: float = eqx.field(static=True)
-    """The critics' discount."""
+    """The discount under which the reward is valued."""
     recent: int = eqx.field(static=True)
     """How many rows a refresh sees."""
     channels: tuple[str, ...] = eqx.field(static=True, default=())

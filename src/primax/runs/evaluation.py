@@ -15,6 +15,7 @@ from primax.agent.training import multiplying
 from primax.config.schema import Config
 from primax.config.seeds import LAST_SEED, parse_some
 from primax.errors import InputError, check_range
+from primax.rewards.streams import PLAY, stream
 from primax.runs.cache import use_cache
 from primax.runs.networks import Trained, find
 from primax.runs.progress import Counter, is_watched, plain_lines
@@ -105,6 +106,8 @@ def check(episodes: int, epsilon: float, key: int, dashes: str = "") -> None:
     for name, number in (("episodes", episodes), ("key", key)):
         if type(number) is not int:
             raise InputError(f"{dashes}{name} takes a whole number, got {number!r}")
+    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float):
+        raise InputError(f"{dashes}epsilon takes a number, got {epsilon!r}")
     check_range(f"{dashes}episodes", episodes, 1, MOST_EPISODES)
     check_range(f"{dashes}epsilon", epsilon, 0, 1)
     check_range(f"{dashes}key", key, 0, LAST_SEED)
@@ -140,9 +143,7 @@ def player(trained: Trained, epsilon: float, key: int) -> Callable[[int], tuple[
 
         def one(agent: Agent) -> tuple[Outcome, Episode]:
             of_seed = jax.random.fold_in(root, agent.seed)
-            return play(
-                learner, agent, epsilon, jax.vmap(partial(jax.random.fold_in, of_seed))(ids)
-            )
+            return play(learner, agent, epsilon, jax.vmap(partial(stream, of_seed, PLAY))(ids))
 
         return jax.vmap(one)(agents)
 

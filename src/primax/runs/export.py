@@ -26,6 +26,7 @@ from primax.nn import nets
 from primax.runs import npz
 from primax.runs.config_json import as_json, from_json
 from primax.runs.read import Run, open_run
+from primax.runs.tables import FURTHEST
 from primax.worlds import ACTIONS
 
 FORMAT = 1
@@ -66,6 +67,16 @@ class Exported:
         if seed not in self.seeds:
             raise InputError(f"seed {seed} is not one of the exported seeds: {_listed(self.seeds)}")
         return self.seeds.index(seed)
+
+    @property
+    def which(self) -> str:
+        """The networks as they were in the end, at their best, or at the oracle's best."""
+        return self.about["which"]
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """Of the run, at which each seed's networks were taken."""
+        return tuple(self.about["step"])
 
     @property
     def digest(self) -> str:
@@ -146,6 +157,35 @@ def take(
         "run": checkpoint.about.get("provenance", {}),
     }
     return Exported(config, all_seeds, seeds, about, arrays)
+
+
+def find(
+    path: str | Path,
+    which: str | None = None,
+    seeds: tuple[int, ...] | None = None,
+    say: Callable[[str], None] = lambda line: None,
+) -> Exported:
+    """What a run's folder would export, or what an exported file holds, of some seeds or all.
+
+    `which` is by default the last of a folder, and whatever a file has.
+    """
+    if which is not None:
+        check_choice("which", which, WHICH)
+    path = files.place(path)
+    try:
+        if not path.exists():
+            raise InputError(f"{path} is neither a run's folder nor an exported file")
+        is_folder = path.is_dir()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
+    if is_folder:
+        return take(open_run(path), which or "last", seeds, say)
+    found = load(path)
+    if which not in (None, found.which):
+        raise InputError(f"{path} has other networks: primax export --which {which} writes those")
+    for seed in seeds or ():
+        found.row(seed)
+    return found
 
 
 def only_critics(found: Exported, seeds: tuple[int, ...]) -> Exported:
@@ -229,8 +269,11 @@ def load(path: str | Path | bytes, name: str = "") -> Exported:
         config, about = (files.from_json(arrays.pop(n).tobytes()) for n in ("config", "about"))
         seeds, written, digest = tuple(about["seeds"]), about["format"], about["digest"]
         check_seeds(seeds)
-        if type(about["reward_step"]) is not int:
-            raise ValueError("reward_step")
+        steps = [about["reward_step"], *about["step"]]
+        if any(type(step) is not int or not 0 <= step < FURTHEST for step in steps):
+            raise ValueError("steps that can be")
+        if about["which"] not in list(WHICH) or len(about["step"]) != len(seeds):
+            raise ValueError("which, or a step for each seed")
     except (KeyError, ValueError, TypeError) as error:
         raise InputError(f"{path} was not written by primax export: no {error}") from error
     if written != FORMAT:

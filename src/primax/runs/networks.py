@@ -11,13 +11,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from primax import files
 from primax.agent import critics as critic
 from primax.agent.learner import Learner, make_learner
 from primax.agent.play import Agent
-from primax.errors import InputError, check_choice
-from primax.runs.export import WHICH, Exported, load, take
-from primax.runs.read import open_run
+from primax.runs import export
+from primax.runs.export import Exported
 
 
 @dataclass(frozen=True)
@@ -41,42 +39,24 @@ def find(
     say: Callable[[str], None] = lambda line: None,
 ) -> Trained:
     """The agents of some seeds, by default all; `which` as in an export, by default what there is."""
-    if which is not None:
-        check_choice("which", which, WHICH)
-    path = files.place(path)
-    if not path.exists():
-        raise InputError(f"{path} is neither a run's folder nor an exported file")
-    if path.is_dir():
-        return _trained(take(open_run(path), which or "last", seeds, say), path, seeds)
-    exported = load(path)
-    if which not in (None, exported.about.get("which")):
-        raise InputError(f"{path} has other networks: primax export --which {which} writes those")
-    return _trained(exported, path, seeds)
-
-
-def _trained(exported: Exported, path: Path, seeds: tuple[int, ...] | None) -> Trained:
-    about, seeds = exported.about, exported.seeds if seeds is None else seeds
-    steps, which = about.get("step"), about.get("which")
-    is_whole = isinstance(steps, list) and len(steps) == len(exported.seeds)
-    if which not in list(WHICH) or not is_whole or any(type(step) is not int for step in steps):
-        raise InputError(f"{path} does not say which networks it has: export them again")
+    exported = export.find(path, which, seeds, say)
+    seeds = exported.seeds if seeds is None else seeds
     learner = make_learner(exported.config)
-    taken = tuple(steps[exported.row(seed)] for seed in seeds)
-    agents = [_agent(exported, learner, *of) for of in zip(seeds, taken, strict=True)]
+    like = jax.eval_shape(learner.init, jax.random.key(0), jnp.int32(0))
+    agents = [_agent(exported, learner, like, seed) for seed in seeds]
     return Trained(
         learner,
         seeds,
-        which,
-        taken,
+        exported.which,
+        tuple(exported.steps[exported.row(seed)] for seed in seeds),
         jax.tree.map(lambda *leaves: jnp.stack(leaves), *agents),
     )
 
 
-def _agent(exported: Exported, learner: Learner, seed: int, step: int) -> Agent:
+def _agent(exported: Exported, learner: Learner, like: Any, seed: int) -> Agent:
     """An agent as it would go on from its step: a mix has the weight of the next window."""
-    config = exported.config
+    config, step = exported.config, exported.steps[exported.row(seed)]
     weight = learner.bonus_weight(critic.rates(config.critics, config.mix), jnp.int32(step))
-    like = jax.eval_shape(learner.init, jax.random.key(0), jnp.int32(seed))
     online = exported.tree("critics", like.critics.online, seed)
     reward = _reward(exported, learner, like.reward, seed)
     return Agent(jnp.int32(seed), online, reward, weight)

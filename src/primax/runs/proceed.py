@@ -17,11 +17,11 @@ from primax.config.schema import Config
 from primax.errors import InputError, RunError, StoppedError
 from primax.runs import checkpoints, disk, records, trees
 from primax.runs.config_json import create, to_bytes
-from primax.runs.loop import OnWindow, Say, compiled, loop
+from primax.runs.loop import OnWindow, Say, loop
 from primax.runs.provenance import differences, provenance
 from primax.runs.read import Run, is_finished, open_run, reached, read_manifest
 from primax.runs.start import FILE as START
-from primax.runs.start import begin_program
+from primax.runs.start import begin_program, networks
 from primax.runs.stops import disk_errors, interrupts, locked
 from primax.runs.tables import FURTHEST, Table, csv_rows, digest_of
 
@@ -62,6 +62,8 @@ def begin(
 
     `start` holds the networks it begins with, where they are not new.
     """
+    if start is not None:
+        networks(start, learner, seeds)  # refused here, where they do not fit
     create(folder, learner.config, seeds, {} if start is None else {START: start})
     return Job(folder, learner, seeds)
 
@@ -215,9 +217,8 @@ def _work(
         manifest["extended"] = extensions(manifest, job.config.total_steps)
     disk.write_whole(job.folder / "manifest.json", to_bytes(manifest))
     if part["from_step"] < job.config.total_steps:
-        program = compiled(job.learner, job.seeds, listener.say)
-        if start is None and job.config.start:
-            program = begin_program(program, job.folder / START)
+        source = job.folder / START if start is None and job.config.start else None
+        program = begin_program(job.learner, job.seeds, source, listener.say)
         manifest["memory"] = program.memory
         began = time.monotonic()
         listening = nullcontext(listener.is_asked) if listener.is_asked else interrupts()

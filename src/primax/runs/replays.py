@@ -69,8 +69,8 @@ def _left(line: dict[str, Any], world: World, score: float) -> list[int] | None:
     levels = world.num_keys // math.prod(world.shape)
     if not told or not world.takes_targets or levels != total + 1:
         return None
-    is_fewer = told[-1] < total  # else none was taken, or they come back
-    return [*told, max(0, min(told[-1], total - int(score))) if is_fewer else told[-1]]
+    is_gone = not getattr(world.config, "respawn", False)
+    return [*told, max(0, min(told[-1], total - int(score))) if is_gone else told[-1]]
 
 
 def _number(line: dict[str, Any], name: str) -> int:

@@ -13,38 +13,39 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from primax import files
 from primax.agent import critics as critic
 from primax.agent.learner import Learner
 from primax.agent.training import Program, state_like
 from primax.config.schema import Config, StartConfig
 from primax.errors import InputError
-from primax.runs.export import load, only_critics, take, to_bytes
-from primax.runs.read import open_run
+from primax.runs.export import find, load, only_critics, to_bytes
+from primax.runs.loop import Say, compiled
 
+Source = bytes | Path | None
+"""The content of a file of networks, its path, or no networks."""
 FILE = "start.npz"
 ALIKE = ("first_channels", "second_channels", "embedding", "activation")
 """Fields of `net` in which the networks must agree."""
 
 
 def begin_with(
-    source: str | Path, which: str | None, part: str, config: Config, seeds: tuple[int, ...]
+    path: str | Path,
+    which: str | None,
+    part: str,
+    config: Config,
+    seeds: tuple[int, ...],
+    say: Say = lambda line: None,
 ) -> tuple[Config, bytes]:
     """A configuration that begins with the networks of a run or an exported file, and those.
 
     `which` need not be given: of a run it is the last, and an exported file has only one.
     """
-    path = files.place(source)
-    if not path.exists():
-        raise InputError(f"{path} is neither a run's folder nor an exported file")
-    found = take(open_run(path), which or "last") if path.is_dir() else load(path)
-    if which not in (None, found.about["which"]):
-        raise InputError(f"{path} was exported as {found.about['which']!r}, not as {which!r}")
+    found = find(path, which, seeds, say)
     kept = only_critics(found, seeds)
     start = StartConfig(
         method=found.config.method,
         steps=found.about["reward_step"],
-        which=found.about["which"],
+        which=found.which,
         take=part,
         digest=kept.digest,
     )
@@ -61,11 +62,12 @@ def begin_with(
     return replace(config, start=start), to_bytes(kept)
 
 
-def begin_program(program: Program, source: bytes | Path | None) -> Program:
-    """The program that begins with these networks, if there are any."""
+def begin_program(learner: Learner, seeds: tuple[int, ...], source: Source, say: Say) -> Program:
+    """The compiled program; with networks to begin with, if there are any, that are looked at first."""
     if source is None:
-        return program
-    return replace(program, networks=networks(source, program.learner, program.seeds))
+        return compiled(learner, seeds, say)
+    given = networks(source, learner, seeds)
+    return replace(compiled(learner, seeds, say), networks=given)
 
 
 def networks(source: bytes | Path, learner: Learner, seeds: tuple[int, ...]) -> Any:
@@ -90,4 +92,5 @@ def networks(source: bytes | Path, learner: Learner, seeds: tuple[int, ...]) -> 
             f"networks of {found.config.method} cannot begin this run: they have layers of {has}, "
             f"and this run of {needs}; another world, or other observations of it, needs other ones"
         )
-    return given
+    # With the static parts of this run's networks: how they are computed is not taken over.
+    return jax.tree.unflatten(jax.tree.structure(like), jax.tree.leaves(given))

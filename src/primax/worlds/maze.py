@@ -20,7 +20,7 @@ class MazeConfig:
     size: Annotated[int, Range(layouts.SMALLEST, layouts.LARGEST)] = 10
     """Rows and columns of a named layout, 6 to 32."""
     layout: str = "full_walls"
-    """`full_walls`, `half_walls`, `one_wide`, `switchback`, a map, or a .txt file with one."""
+    """`full_walls`, `half_walls`, `one_wide`, `switchback`, `long`, `longest`, a map, or a .txt file with one."""
     horizon: Annotated[int, Range(1, 100_000)] = 100
     """Steps an episode lasts."""
 

@@ -101,8 +101,7 @@ action in the key (`nearest16`) or in φ (`knn16`)."""
             longer = f"window ({config.window}) must not be longer than recent ({config.recent})"
             raise InputError(f"{longer}, the snapshot the reward is frozen from")
         if config.reward_gamma <= 0:
-            is_one = config.reward_gamma == config.critics.gamma
-            name = "critics.gamma" if is_one else "mix.gamma"
+            name = "mix.gamma" if getattr(config, "num_values", 1) == 2 else "critics.gamma"
             raise InputError(f"{name} must be above 0: the reward's variances scale with it")
         for name, most in (("calibration", config.recent), ("neighbours", config.recent)):
             check_range(f"reward.{name}", getattr(self, name), 1, most)
@@ -131,7 +130,7 @@ class Constants(eqx.Module):
 
 
 def constants(config: PrimeConfig, gamma: float) -> Constants:
-    """The configured numbers, and the critics' discount."""
+    """The configured numbers, and the discount under which the reward is valued."""
     values = {"gamma": gamma} | vars(config)
     return Constants(
         **{name: jnp.asarray(values[name], jnp.float32) for name in Constants.__annotations__}
