@@ -24,7 +24,7 @@ import primax
 from primax import explain, files
 from primax.agent import memory
 from primax.agent.learner import make_learner
-from primax.cli import main
+from primax.cli import main, resume
 from primax.config.seeds import parse_seeds
 from primax.errors import InputError, RunError, one_line
 from primax.presets import configure
@@ -477,7 +477,7 @@ def test_more_seeds_than_fit_are_refused_before_anything_is_compiled(
     with pytest.raises(InputError, match="100 seeds need about"):
         primax.train("task", "maze", 100, "smoke")
     monkeypatch.setattr(memory, "memory", lambda: (1e6, 1e6))
-    monkeypatch.setattr("primax.cli.resume.in_folder", lambda *args: None)
+    monkeypatch.setattr(resume, "in_folder", lambda *args: None)
     assert "enough for about 0" in refused(capsys, "resume", old)
     assert main(["resume", str(old), "--anyway"]) == 0
     monkeypatch.setattr(memory, "memory", lambda: (None, 0.0))
