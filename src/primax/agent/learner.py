@@ -12,8 +12,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, UInt8
 
-from primax.agent import best, policy_metrics, ring
+from primax.agent import best, mix, policy_metrics, ring
 from primax.agent import critics as critic
+from primax.agent.mix import Weight
 from primax.config.schema import Config
 from primax.errors import InputError
 from primax.methods import Method, build
@@ -25,8 +26,6 @@ from primax.worlds import ACTIONS, World, tally
 
 Clock = Int[Array, ""]
 Metrics = dict[str, Float[Array, "..."]]
-Weight = Float[Array, ""] | None
-"""Of the bonus beside the task, where there is one."""
 
 
 class State(eqx.Module):
@@ -188,16 +187,7 @@ class Learner(eqx.Module):
 
     def bonus_weight(self, rates: critic.Rates, clock: Clock) -> Weight:
         """What the bonus counts beside the task in the window that begins here; None without a mix."""
-        mix = self.config.mix
-        if mix is None or rates.mix_weight is None:
-            return None
-        progress = jnp.minimum(1.0, clock / (mix.fraction * self.config.schedule_span))
-        left = {
-            "constant": jnp.float32(1.0),
-            "linear": 1.0 - progress,
-            "cosine": 0.5 * (1.0 + jnp.cos(jnp.pi * progress)),
-        }
-        return rates.mix_weight * left[mix.schedule]
+        return mix.bonus_weight(self.config, rates.mix_weight, clock)
 
     def action_values(
         self, online: PyTree, views: Any, bonus_weight: Weight = None
@@ -375,7 +365,7 @@ class Learner(eqx.Module):
         age = 1 + jax.random.randint(k_sample, (config.critics.batch,), 0, high)
         batch = ring.read(state.ring, clock, age, self.reward.spec.shape)
         score = self.reward.score(state.reward, batch)
-        paid, parts = self._paid(batch.task, score, bonus_weight)
+        paid, parts = mix.paid(config, batch.task, score, bonus_weight)
         before = nets.patches(self.reward.view(batch.obs, batch.memo))
         after = nets.patches(self.reward.view(batch.next_obs, batch.next_memo))
         critics, metrics = critic.update(
@@ -390,16 +380,6 @@ class Learner(eqx.Module):
         )
         reward, more = self.reward.learn(state.reward, batch, k_learn)
         return replace(state, critics=critics, reward=reward), metrics | parts | more
-
-    def _paid(
-        self, task: Float[Array, " batch"], score: Float[Array, " batch"], bonus_weight: Weight
-    ) -> tuple[Float[Array, "batch *two"], Metrics]:
-        """What the critics learn from, and its parts: the reward, or what it adds to the task."""
-        if bonus_weight is None:
-            return score, {}
-        two = jnp.stack([task, score], axis=1)
-        paid = two if self.config.num_values == 2 else task + bonus_weight * score
-        return paid, {"reward_task": jnp.mean(task), "reward_bonus": jnp.mean(score)}
 
 
 def make_learner(

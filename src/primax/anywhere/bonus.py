@@ -240,18 +240,9 @@ def bonus(
         raise InputError(f"{entry.name} is a mix: take the bonus alone, and add it to your task")
     if not isinstance(space, Space):
         raise InputError(f"space takes a primax.Space, got {type(space).__name__}: Space.of(env)")
-    config = BonusConfig(
-        method=entry.name,
-        reward=entry.options(),
-        critics=Critics(gamma=entry.critics.gamma),
-        world=Episodes(**({"horizon": space.horizon} if space.horizon else {})),
-        replay=IMAGES if space.kind == "image" else 100_000,
-    )
     changes = {"envs": envs} | ({} if gamma is None else {"critics.gamma": gamma})
-    if "method" in (settings or {}):
-        raise InputError("method is not a field to set: give it as the first argument")
     given = {name: str(value) for name, value in (changes | dict(settings or {})).items()}
-    config = override(config, given)
+    config = _configured(entry, space, given)
     sees = KINDS[space.kind] if encoder is None else encoder
     if not isinstance(sees, Encoder):
         if not callable(sees):
@@ -291,6 +282,20 @@ def bonus(
     if hasattr(config.reward, "check_fits"):
         config.reward.check_fits(config)
     return Bonus(space, Core(config, reward, told))
+
+
+def _configured(entry: Method, space: Space, given: dict[str, str]) -> BonusConfig:
+    """A reward's defaults in a space, changed by what is given."""
+    if "method" in given:
+        raise InputError("method is not a field to set: give it as the first argument")
+    config = BonusConfig(
+        method=entry.name,
+        reward=entry.options(),
+        critics=Critics(gamma=entry.critics.gamma),
+        world=Episodes(**({"horizon": space.horizon} if space.horizon else {})),
+        replay=IMAGES if space.kind == "image" else 100_000,
+    )
+    return override(config, given)
 
 
 def _like(given: Any, x: Any) -> Any:

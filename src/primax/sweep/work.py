@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from primax.errors import RunError, StoppedError
 from primax.runs.stops import is_claimed
-from primax.sweep.launch import Launcher, Work
+from primax.sweep.launch import Ended, Launcher, Work
 from primax.sweep.plan import Cell
 from primax.sweep.stand import FINISHED, LOGS, RUNNING, Home, Stand, last_words, note_end, stand
 
@@ -69,21 +69,10 @@ def work_all(
     try:
         for ended in launcher(works()):
             cell = account.running.pop(ended.name)
-            log = home.log(cell)
             if ended.status is None or (ended.status and is_claimed(home.folder(cell) / "lock")):
                 leave(cell.name)
-                continue
-            note_end(log, -signal.SIGTERM if ended.is_stopped else ended.status)
-            if ended.is_stopped:
-                say(f"{cell.name}: stopped at {stand(home, cell).done:,}")
-            elif ended.status == 0:
-                account.through.append(cell.name)
-                say(f"{cell.name}: done, {len(account.through)} of {len(stands)}")
             else:
-                account.failed.append(cell.name)
-                how = f"status {ended.status}" if ended.status > 0 else f"signal {-ended.status}"
-                said = ended.why or last_words(log)[1]
-                say(f"{cell.name}: failed ({how}): {said}; see {log}")
+                say(f"{cell.name}: {_told(home, cell, ended, account, len(stands))}")
     except StoppedError:
         again = f"the same command goes on with what is left in {home.path}"
         raise StoppedError(f"stopped; {again}") from None
@@ -94,3 +83,17 @@ def work_all(
             f"{len(account.failed)} of {len(stands)} cells failed: {names}; {logs}, and the same "
             "command tries them again"
         )
+
+
+def _told(home: Home, cell: Cell, ended: Ended, account: Account, num: int) -> str:
+    """Notes how a cell's process ended, and says so."""
+    log, status = home.log(cell), ended.status or 0
+    note_end(log, -signal.SIGTERM if ended.is_stopped else status)
+    if ended.is_stopped:
+        return f"stopped at {stand(home, cell).done:,}"
+    if status == 0:
+        account.through.append(cell.name)
+        return f"done, {len(account.through)} of {num}"
+    account.failed.append(cell.name)
+    how = f"status {status}" if status > 0 else f"signal {-status}"
+    return f"failed ({how}): {ended.why or last_words(log)[1]}; see {log}"
