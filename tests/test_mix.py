@@ -112,7 +112,7 @@ def learnt(**mix) -> np.ndarray:
         net=NetConfig(first_channels=8, second_channels=8, embedding=16),
         critics=CriticsConfig(heads=2, gamma=0.5, learning_rate=3e-3, batch=32, sync_every=20),
         explore=ExploreConfig(start=1.0, end=1.0),
-        mix=MixConfig(**mix),
+        mix=MixConfig(schedule="constant", **mix),
     )
     world = Chosen()
     learner = Learner(config, world, ForFirst(spec(world, config), config.reward))

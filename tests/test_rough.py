@@ -161,6 +161,36 @@ def test_a_packed_run_has_digests_of_its_own(finished, capsys, tmp_path):
     assert "was changed after" in refused(capsys, "verify", "--run", packed)
 
 
+def test_of_a_run_the_scores_alone_can_be_kept(finished, capsys, tmp_path):
+    """Enough for statistics and curves; what is not there is said in a line."""
+    told(capsys, "pack", finished, "--scores", "--out", tmp_path / "out")
+    kept = tmp_path / "out" / "run"
+    assert {path.name for path in kept.iterdir()} == {
+        "config.json", "manifest.json", "episodes.csv.bz2",
+    }  # fmt: skip
+    assert open_run(kept).episodes.keys() == {"seed", "episode", "step", "score"}
+    for name in ("seed", "episode", "step", "score"):
+        assert (open_run(kept).episodes[name] == open_run(finished).episodes[name]).all(), name
+    assert told(capsys, "stats", kept) == told(capsys, "stats", finished)
+    told(capsys, "plot", kept, "--out", tmp_path / "curves.svg")
+    told(capsys, "pack", kept, "--scores", "--out", tmp_path / "again")
+    for path in kept.iterdir():
+        assert path.read_bytes() == (tmp_path / "again" / "run" / path.name).read_bytes()
+    told(capsys, "report", kept, "--out", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "only the scores were kept: it has no maps.npz" in page
+    for command in (
+        f"verify --run {kept}",
+        f"stats {kept} --measure tail:loss",
+        f"plot {kept} --column loss --out {tmp_path / 'loss.svg'}",
+        f"pack {kept} --out {tmp_path / 'whole'}",
+    ):
+        assert main(command.split()) in (1, 2)
+        said = capsys.readouterr()
+        text = " ".join((said.out + said.err).split())
+        assert "only the scores were kept: it has no windows.csv" in text, command
+
+
 @pytest.mark.slow
 def test_an_older_checkpoint_is_not_taken_in_silence(copied, capsys):
     newest = max((copied / "checkpoints").iterdir()) / "state.npz"

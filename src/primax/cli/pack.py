@@ -20,6 +20,11 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", type=Path, required=True, metavar="DIR", help="where to put the copies"
     )
+    parser.add_argument(
+        "--scores",
+        action="store_true",
+        help="keep nothing of a run but the scores of its episodes: enough for stats and plot",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -38,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
         if (args.out / name).resolve() == folder.resolve():
             raise InputError(f"{folder} would be packed into itself: choose another --out")
         try:
-            content = packed(folder)
+            content = packed(folder, args.scores)
         except InputError as error:
             left_out.append(name)
             console.print(f"left out: {error}", soft_wrap=True)

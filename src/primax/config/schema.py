@@ -93,7 +93,7 @@ class MixConfig:
 
     weight: Annotated[float, Range(0, 1e6)] = 0.1
     """What the bonus counts beside the task, after its own scale and clip."""
-    schedule: Annotated[str, Choice(("constant", "linear", "cosine"))] = "constant"
+    schedule: Annotated[str, Choice(("constant", "linear", "cosine"))] = "linear"
     """How the weight goes on: `constant`, or to zero in a `linear` or `cosine` way; window by window."""
     fraction: Annotated[float, Range(1e-6, 1)] = 1.0
     """Share of the schedule's steps by which a `linear` or `cosine` weight is zero."""

@@ -104,9 +104,10 @@ def _plain(run: Run, name: str) -> Floats | None:
 
 
 def _of_windows(run: Run, kind: str, column: str) -> Floats | None:
-    values, share = run.grid("windows", column), _share(run, "windows")
+    values = run.grid("windows", column)
     if values is None:
         return None
+    share = _share(run, "windows")
     if kind == "tail":
         return _mean(values[:, share > TAIL])
     if kind == "first":

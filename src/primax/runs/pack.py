@@ -26,18 +26,23 @@ KEPT = ("visits", "step", "seed")
 """Arrays of maps.npz that are no parts of a reward."""
 TEXTS = ("episodes.csv", "windows.csv", "replays.jsonl")
 """Files that are compressed."""
+SCORES = ("seed", "episode", "step", "score")
+"""Columns of episodes.csv that are kept where scores alone are."""
 Files = dict[str, bytes]
 
 
-def packed(folder: Path) -> Files:
+def packed(folder: Path, only_scores: bool = False) -> Files:
     """The files of a finished run by name; equal runs give equal bytes, and a packed one itself."""
     run = open_run(folder)
     with _reading(folder / "manifest.json"):
         run.check_made()
     if not run.is_finished:
         raise InputError(f"{folder} is not finished: primax resume {folder} goes on with it")
+    config = files.read(folder / "config.json")
     with _reading(folder / "episodes.csv") as path:
         kept, episodes = _kept(run), read_whole(path)
+        if only_scores:
+            return _files(run, {"config.json": config, "episodes.csv": _columns(episodes)})
     with _reading(folder / "windows.csv") as path:
         windows = rounded(read_whole(path)) if run.windows else b""
     with _reading(folder / "maps.npz") as path:
@@ -47,23 +52,30 @@ def packed(folder: Path) -> Files:
         has_none = run.can_end or not records.recorded(run.config)  # it records no episode
         is_none = has_none and not stored(path).exists()
         replays = b"" if is_none else _few(read_whole(path, run.digest("replays.jsonl")), kept)
-    content = {
-        "config.json": files.read(folder / "config.json"),
-        "episodes.csv": episodes,
-        "windows.csv": windows,
-        "maps.npz": maps,
-        "replays.jsonl": replays,
-    }
+    content = {"config.json": config, "episodes.csv": episodes, "windows.csv": windows}
+    return _files(run, content | {"maps.npz": maps, "replays.jsonl": replays})
+
+
+def _files(run: Run, content: Files) -> Files:
+    """As they are stored, with the manifest."""
     made = {"config.json": content["config.json"], "manifest.json": _manifest(run, content)}
-    made |= {f"{name}.bz2": bz2.compress(content[name]) for name in TEXTS}
-    return made | {"maps.npz": maps}
+    made |= {f"{name}.bz2": bz2.compress(content[name]) for name in TEXTS if name in content}
+    return made | {name: raw for name, raw in content.items() if name == "maps.npz"}
 
 
 def _manifest(run: Run, content: Files) -> bytes:
-    """The run's own; where it has digests of the run's files, those of the packed ones instead."""
-    if "files" not in run.manifest:
+    """The run's own; where it has digests of the run's files, or not all are kept, those of the
+    packed ones instead."""
+    if "files" not in run.manifest and "windows.csv" in content:
         return files.read(run.path / "manifest.json")
     return to_bytes(run.manifest | {"files": {n: digest_of(raw) for n, raw in content.items()}})
+
+
+def _columns(episodes: bytes) -> bytes:
+    """The scores alone."""
+    header, *lines = (line.split(",") for line in episodes.decode().splitlines())
+    at = [header.index(name) for name in SCORES]
+    return "".join(",".join(line[i] for i in at) + "\n" for line in (header, *lines)).encode()
 
 
 @contextmanager

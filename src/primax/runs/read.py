@@ -80,6 +80,15 @@ class Run:
         files = self.manifest.get("files") if self.is_finished else None
         return str(files[name]) if isinstance(files, dict) and name in files else None
 
+    def keeps(self, name: str) -> bool:
+        """Whether a file belongs to the run: `primax pack --scores` leaves most of them out."""
+        files = self.manifest.get("files") if self.is_finished else None
+        return not isinstance(files, dict) or name in files
+
+    def _check_kept(self, name: str) -> None:
+        if not self.keeps(name):
+            raise InputError(f"of {self.path} only the scores were kept: it has no {name}")
+
     def check_made(self) -> None:
         """Refuses a manifest that cannot be read, or tells of another length than config.json."""
         if self.damage:
@@ -154,6 +163,7 @@ class Run:
         if not is_whole or not 1 <= every < FURTHEST or not 0 <= warmup < FURTHEST:
             odd = f"it has {every!r} steps for a row of {name}"
             raise InputError(f"{self.path / 'config.json'} is not a configuration: {odd}")
+        self._check_kept(name)
         path = self.path / name
         table = read_table(path, not self.is_finished, self.digest(name))
         is_free = name == "episodes.csv" and self.can_end
@@ -173,12 +183,15 @@ class Run:
         return read_table(self.path / f"{name}.csv")
 
     def grid(self, table: str, column: str) -> Floats | None:
-        """A column of `episodes` or `windows` as [seed, row]; None where it was not measured."""
+        """A column of `episodes` or `windows` as [seed, row]; None where it was not measured or kept."""
+        if not self.keeps(f"{table}.csv"):
+            return None
         found: Table = getattr(self, table)
         return found[column].reshape(len(self.seeds), -1) if column in found else None
 
     def maps(self) -> dict[str, np.ndarray]:
         """All windows' maps, of a run that is finished or of one that is not."""
+        self._check_kept("maps.npz")
         packed, raw = self.path / "maps.npz", self.path / "maps.raw"
         if not packed.exists() and not raw.exists():
             raise InputError("no maps.npz")
@@ -194,6 +207,7 @@ class Run:
 
     def replays(self) -> list[dict[str, Any]]:
         """The recorded episodes, whole lines only."""
+        self._check_kept("replays.jsonl")
         path = self.path / "replays.jsonl"
         if not stored(path).exists():
             raise InputError("no replays.jsonl")
