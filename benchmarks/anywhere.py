@@ -1,6 +1,6 @@
 """What a bonus costs beside someone's loop, at 1, 16 and 256 environments; RND in PyTorch beside it.
 
-    python benchmarks/anywhere.py [--seconds 2]
+    python benchmarks/anywhere.py [--seconds 2] [--spaces vector] [--rewards prime,torch] [--envs 1,256]
 
 `step` takes a rollout of 128 ticks a call, with one update of the reward's networks every four
 ticks; windows are 1,000 ticks long where freezing has them. `score` takes as many transitions as
@@ -157,24 +157,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=2.0, help="to measure each number for")
     parser.add_argument("--spaces", default="vector,image", help="vector, image, or both")
+    parser.add_argument("--rewards", default="prime,rnd,count,torch", help="torch: RND in PyTorch")
+    parser.add_argument("--envs", default=",".join(map(str, ENVS)), help="numbers of environments")
     args = parser.parse_args()
+    envs_of = [int(envs) for envs in args.envs.split(",")]
     device = jax.devices()[0]
     print(f"jax {jax.__version__} on {device.device_kind}")
     print("| observation | reward | envs | step, µs a tick | score, µs a call |")
     print("| --- | --- | ---: | ---: | ---: |")
     for kind in args.spaces.split(","):
-        for method in ("prime", "rnd", "count"):
-            for envs in ENVS:
-                step, score = ours(method, SPACES[kind], envs, args.seconds)
-                print(f"| {kind} | {method} | {envs} | {step:,.0f} | {score:,.0f} |", flush=True)
-        for envs in ENVS:
-            found = torch_rnd(SPACES[kind], envs, args.seconds)
-            said = (
-                "not installed | not installed"
-                if found is None
-                else "{:,.0f} | {:,.0f}".format(*found)
-            )
-            print(f"| {kind} | rnd in PyTorch | {envs} | {said} |", flush=True)
+        for reward in args.rewards.split(","):
+            name = "rnd in PyTorch" if reward == "torch" else reward
+            for envs in envs_of:
+                if reward == "torch":
+                    found = torch_rnd(SPACES[kind], envs, args.seconds)
+                else:
+                    found = ours(reward, SPACES[kind], envs, args.seconds)
+                said = (
+                    "{:,.0f} | {:,.0f}".format(*found) if found else "not installed | not installed"
+                )
+                print(f"| {kind} | {name} | {envs} | {said} |", flush=True)
 
 
 if __name__ == "__main__":
