@@ -33,7 +33,7 @@ demo: $(READY)  ## see it work: a few minutes on two cores
 	@echo "$(BIN)/primax lists what else there is"
 
 # Processes and not threads: only so can a GPU's kernels of one run fill the gaps of another's.
-paper: $(READY)  ## the paper on your GPU, into paper/: 40 runs, JOBS=5 at a time, pages, report
+paper: $(READY)  ## the paper on your GPU, into paper/: 48 runs, JOBS=5 at a time, pages, report
 	@command -v nvidia-smi >/dev/null || echo "no GPU here: on a CPU this takes weeks"
 	@! command -v nvidia-smi >/dev/null || $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cuda]'
 	@echo "runs share the card better after: nvidia-cuda-mps-control -d"

@@ -4,7 +4,7 @@
     python benchmarks/beyond.py --trials RUNS    # measures the runs of trials.toml first, and keeps that
 
 The runs: `primax sweep results/beyond/trials.toml`, the same of `beside.toml` and `before.toml`, then
-`after.sh`. Kept are the scores of `beside` and `after` (`primax pack --scores`), and of the trials
+`after.sh`. Kept are the scores of `beside` and `after` (`primax pack --keep scores`), and of the trials
 three measures a seed.
 """
 

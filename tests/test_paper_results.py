@@ -35,7 +35,7 @@ ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "results" / "paper"
 PAGES = (ROOT / "README.md", ROOT / "docs" / "reproduction.md")
 REPORT = ROOT / "docs" / "report_paper.html"
-MOST_BYTES, MOST_REPORT = 20_000_000, 10_000_000
+MOST_BYTES, MOST_REPORT = 21_000_000, 10_500_000
 published = pytest.mark.skipif(
     not (RESULTS / "index.md").exists(), reason="results/paper is not there yet: no run to publish"
 )
@@ -92,7 +92,7 @@ def check_run(run: Run, name: str) -> None:
 
 
 def check_whole(home: Path, runs: Runs) -> None:
-    """Of every run there is; and all of them from one commit."""
+    """Of every run there is; and all of them from one commit, but for the counts', which came later."""
     found = {name: runs.run(cell.variant.name, cell.world) for name, cell in CELLS.items()}
     assert not runs.broken and not runs.mixed()
     there = {name: run for name, run in found.items() if isinstance(run, Run)}
@@ -104,8 +104,9 @@ def check_whole(home: Path, runs: Runs) -> None:
         assert run.unsaid == ()
         lives.add((run.content["world"]["name"], run.episodes["distance"].tobytes()))
     assert len(lives) == len(there), "two cells have the same episodes"
-    commits = {run.manifest["commit"] for run in there.values()}
-    assert len(commits) == 1 and not next(iter(commits)).endswith("+")
+    commits = [run.manifest["commit"] for run in there.values()]
+    first = {run.manifest["commit"] for run in there.values() if run.method != "count"}
+    assert len(first) == 1 and not any(commit.endswith("+") for commit in commits)
 
 
 # --- what is published -------------------------------------------------------------------------
@@ -196,7 +197,7 @@ def test_made_up_runs_give_their_pages_twice(home, tmp_path):
     assert text.startswith("before\n") and text.endswith("after\n")
     assert (
         "](paper/figures/figure1.svg)" in text
-        and "37 of 40 cells (13 of the paper's own 16) have no finished run yet" in text
+        and "45 of 48 cells (13 of the paper's own 16) have no finished run yet" in text
     )
     other = page.with_name("other.md")
     other.write_text(text.replace("| PRIME |", "| PRIME! |"), encoding="utf-8")

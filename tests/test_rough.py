@@ -163,7 +163,7 @@ def test_a_packed_run_has_digests_of_its_own(finished, capsys, tmp_path):
 
 def test_of_a_run_the_scores_alone_can_be_kept(finished, capsys, tmp_path):
     """Enough for statistics and curves; what is not there is said in a line."""
-    told(capsys, "pack", finished, "--scores", "--out", tmp_path / "out")
+    told(capsys, "pack", finished, "--keep", "scores", "--out", tmp_path / "out")
     kept = tmp_path / "out" / "run"
     assert {path.name for path in kept.iterdir()} == {
         "config.json", "manifest.json", "episodes.csv.bz2",
@@ -173,12 +173,16 @@ def test_of_a_run_the_scores_alone_can_be_kept(finished, capsys, tmp_path):
         assert (open_run(kept).episodes[name] == open_run(finished).episodes[name]).all(), name
     assert told(capsys, "stats", kept) == told(capsys, "stats", finished)
     told(capsys, "plot", kept, "--out", tmp_path / "curves.svg")
-    told(capsys, "pack", kept, "--scores", "--out", tmp_path / "again")
+    told(capsys, "pack", finished, "--keep", "episodes", "--out", tmp_path / "more")
+    more = open_run(tmp_path / "more" / "run").episodes
+    assert more.keys() == open_run(finished).episodes.keys() > open_run(kept).episodes.keys()
+    assert "did you mean scores?" in refused(capsys, "pack", kept, "--keep", "score", "--out", kept)
+    told(capsys, "pack", kept, "--keep", "scores", "--out", tmp_path / "again")
     for path in kept.iterdir():
         assert path.read_bytes() == (tmp_path / "again" / "run" / path.name).read_bytes()
     told(capsys, "report", kept, "--out", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "only the scores were kept: it has no maps.npz" in page
+    assert "only the episodes were kept: it has no maps.npz" in page
     for command in (
         f"verify --run {kept}",
         f"stats {kept} --measure tail:loss",
@@ -188,7 +192,7 @@ def test_of_a_run_the_scores_alone_can_be_kept(finished, capsys, tmp_path):
         assert main(command.split()) in (1, 2)
         said = capsys.readouterr()
         text = " ".join((said.out + said.err).split())
-        assert "only the scores were kept: it has no windows.csv" in text, command
+        assert "only the episodes were kept: it has no windows.csv" in text, command
 
 
 @pytest.mark.slow

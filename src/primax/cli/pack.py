@@ -8,9 +8,9 @@ import argparse
 from pathlib import Path
 
 from primax.cli.common import plain_console
-from primax.errors import InputError
+from primax.errors import InputError, check_choice
 from primax.runs import disk
-from primax.runs.pack import Files, packed
+from primax.runs.pack import KEEPS, Files, packed
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -21,13 +21,15 @@ def options(parser: argparse.ArgumentParser) -> None:
         "--out", type=Path, required=True, metavar="DIR", help="where to put the copies"
     )
     parser.add_argument(
-        "--scores",
-        action="store_true",
-        help="keep nothing of a run but the scores of its episodes: enough for stats and plot",
+        "--keep",
+        default=KEEPS[0],
+        help="how much of a run: all; its episodes, enough for stats and plot; or of these the scores "
+        "alone (default: %(default)s)",
     )
 
 
 def run(args: argparse.Namespace) -> int:
+    check_choice("--keep", args.keep, KEEPS)
     console, left_out = plain_console(), []
     folders = [found for given in args.dir for found in disk.runs_in(given)]
     if not folders:
@@ -43,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
         if (args.out / name).resolve() == folder.resolve():
             raise InputError(f"{folder} would be packed into itself: choose another --out")
         try:
-            content = packed(folder, args.scores)
+            content = packed(folder, args.keep)
         except InputError as error:
             left_out.append(name)
             console.print(f"left out: {error}", soft_wrap=True)

@@ -197,6 +197,16 @@ VARIANTS: dict[str, Variant] = {
         Variant(
             "rnd_snapshot", "RND, frozen by window", "rnd_snapshot", ("tableB", "tableD", "figureA")
         ),
+        Variant("count", "Counts", "count", ("table1", "tableB")),
+        Variant("count_gamma", "Counts, γ = 0.9", "count", ("tableB",), {"critics.gamma": "0.9"}),
+        Variant("count_heads5", "Counts, K = 5", "count", ("tableB",), {"critics.heads": "5"}),
+        Variant(
+            "count_heads5_gamma",
+            "Counts, K = 5, γ = 0.9",
+            "count",
+            ("tableB",),
+            {"critics.heads": "5", "critics.gamma": "0.9"},
+        ),
         Variant("s_adapt", "S-Adapt", "s_adapt", ("tableB", "tableD", "figureA")),
         Variant("moss", "Mixture of Surprises", "moss", ("tableB", "tableD", "figureA")),
         Variant(

@@ -26,12 +26,13 @@ KEPT = ("visits", "step", "seed")
 """Arrays of maps.npz that are no parts of a reward."""
 TEXTS = ("episodes.csv", "windows.csv", "replays.jsonl")
 """Files that are compressed."""
+KEEPS = ("all", "episodes", "scores")
+"""How much is kept: of less than all, episodes.csv alone, or of that the columns SCORES."""
 SCORES = ("seed", "episode", "step", "score")
-"""Columns of episodes.csv that are kept where scores alone are."""
 Files = dict[str, bytes]
 
 
-def packed(folder: Path, only_scores: bool = False) -> Files:
+def packed(folder: Path, keep: str = KEEPS[0]) -> Files:
     """The files of a finished run by name; equal runs give equal bytes, and a packed one itself."""
     run = open_run(folder)
     with _reading(folder / "manifest.json"):
@@ -41,8 +42,9 @@ def packed(folder: Path, only_scores: bool = False) -> Files:
     config = files.read(folder / "config.json")
     with _reading(folder / "episodes.csv") as path:
         kept, episodes = _kept(run), read_whole(path)
-        if only_scores:
-            return _files(run, {"config.json": config, "episodes.csv": _columns(episodes)})
+        if keep != KEEPS[0]:
+            rows = _scores(episodes) if keep == "scores" else episodes
+            return _files(run, {"config.json": config, "episodes.csv": rows})
     with _reading(folder / "windows.csv") as path:
         windows = rounded(read_whole(path)) if run.windows else b""
     with _reading(folder / "maps.npz") as path:
@@ -71,7 +73,7 @@ def _manifest(run: Run, content: Files) -> bytes:
     return to_bytes(run.manifest | {"files": {n: digest_of(raw) for n, raw in content.items()}})
 
 
-def _columns(episodes: bytes) -> bytes:
+def _scores(episodes: bytes) -> bytes:
     """The scores alone."""
     header, *lines = (line.split(",") for line in episodes.decode().splitlines())
     at = [header.index(name) for name in SCORES]

@@ -81,13 +81,13 @@ class Run:
         return str(files[name]) if isinstance(files, dict) and name in files else None
 
     def keeps(self, name: str) -> bool:
-        """Whether a file belongs to the run: `primax pack --scores` leaves most of them out."""
+        """Whether a file belongs to the run: `primax pack --keep episodes` leaves most of them out."""
         files = self.manifest.get("files") if self.is_finished else None
         return not isinstance(files, dict) or name in files
 
     def _check_kept(self, name: str) -> None:
         if not self.keeps(name):
-            raise InputError(f"of {self.path} only the scores were kept: it has no {name}")
+            raise InputError(f"of {self.path} only the episodes were kept: it has no {name}")
 
     def check_made(self) -> None:
         """Refuses a manifest that cannot be read, or tells of another length than config.json."""
