@@ -30,7 +30,7 @@ demo: $(READY)  ## see it work: a few minutes on two cores
 	$(BIN)/primax report demo/maze demo/butterflies --out demo/report.html
 	@echo "look at the agents in demo/maze.gif and demo/butterflies.gif, at what PRIME pays for in demo/maze.png, and at the tables in demo/maze and demo/butterflies"
 	@echo "open demo/report.html in a browser: curves, seeds, maps, replays and settings of both runs on one page"
-	@echo "$(BIN)/primax lists what else there is"
+	@echo "run $(BIN)/primax to see what else there is"
 
 # Processes and not threads: only so can a GPU's kernels of one run fill the gaps of another's.
 paper: $(READY)  ## the paper on your GPU, into paper/: 48 runs, JOBS=5 at a time, pages, report

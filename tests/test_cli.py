@@ -343,7 +343,7 @@ def test_stats_keeps_small_values_and_long_names(capsys, tmp_path, monkeypatch):
         ("train task maze --seeds x", "--seeds takes a number"),
         ("train task maze --seeds 0", "--seeds must be between 1 and 10000, got 0"),
         ("train task maze --seeds 3,3", "names a seed twice"),
-        ("train task maze --seeds 5-3", "--seeds must be between 1 and 10000, got 0"),
+        ("train task maze --seeds 5-3", "--seeds takes a range that goes upwards, got 5-3"),
         ("train task maze --seeds -1", "--seeds takes a number"),
         ("train task maze --seeds 2147483648,1", "--seeds must be between 0 and 2147483647"),
         ("train task maze --seeds 99999999999", "--seeds must be between 1 and 10000"),

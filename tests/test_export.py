@@ -212,7 +212,9 @@ def test_the_command(folder, capsys, tmp_path):
 def test_before_there_is_anything_to_export_it_says_so(folder, last, tmp_path):
     config, seeds = open_run(folder).config, open_run(folder).given_seeds
     create(tmp_path / "none", config, seeds)
-    with pytest.raises(InputError, match="can be used: there is none; primax resume"):
+    with pytest.raises(
+        InputError, match="can be used: there is none yet; if nothing trains it, primax resume"
+    ):
         primax.export.export(tmp_path / "none")
     shutil.copytree(folder, tmp_path / "damaged")
     (state,) = (tmp_path / "damaged").glob("checkpoints/*/state.npz")

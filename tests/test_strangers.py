@@ -1,10 +1,12 @@
 """Folders, files and arguments from anyone: they work, or end in one line."""
 
 import bz2
+import errno
 import gzip
 import io
 import json
 import os
+import shutil
 import signal
 import struct
 import subprocess
@@ -27,6 +29,7 @@ from primax.agent.learner import make_learner
 from primax.cli import main, resume
 from primax.config.seeds import parse_seeds
 from primax.errors import InputError, RunError, one_line
+from primax.output import figure
 from primax.presets import configure
 from primax.report import make
 from primax.runs import checkpoints, disk, npz
@@ -482,3 +485,65 @@ def test_more_seeds_than_fit_are_refused_before_anything_is_compiled(
     assert main(["resume", str(old), "--anyway"]) == 0
     monkeypatch.setattr(memory, "memory", lambda: (None, 0.0))
     assert main(["resume", str(old)]) == 0
+
+
+# --- what a second stranger found --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("platforms", ["nonsense", "cuda"])
+def test_a_device_that_is_not_there_is_said_in_one_line(platforms, tmp_path):
+    """Sixty lines of jax's own, and at their end an assertion without a word."""
+    command = [sys.executable, "-m", "primax", "train", "task", "maze", "--preset", "smoke"]
+    done = subprocess.run(
+        [*command, "--out", str(tmp_path / "run")],
+        env=os.environ | {"JAX_PLATFORMS": platforms},
+        capture_output=True,
+        text=True,
+    )
+    if platforms == "cuda" and done.returncode == 0:
+        return  # there is one
+    assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
+    assert f"JAX_PLATFORMS is '{platforms}'" in done.stderr and not (tmp_path / "run").exists()
+
+
+def test_what_a_drawing_replaces_stays_until_the_new_one_is_whole(monkeypatch, tmp_path):
+    """A full disk left half a picture where a whole one had been."""
+    path = tmp_path / "curves.pdf"
+    path.write_bytes(b"the old one")
+    whole = Path.write_bytes
+
+    def full(path, data):
+        whole(path, data[: len(data) // 2])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        with pytest.raises(
+            InputError, match=r"cannot write .*curves\.pdf: No space left on device"
+        ):
+            figure.make(path, (1, 1), lambda figure: figure.subplots())
+    assert path.read_bytes() == b"the old one" and [*tmp_path.iterdir()] == [path]
+    figure.make(path, (1, 1), lambda figure: figure.subplots())
+    assert path.read_bytes().startswith(b"%PDF")
+    link = tmp_path / "link.pdf"
+    link.symlink_to(path)
+    files.overwrite(link, b"through the link")
+    assert link.is_symlink() and path.read_bytes() == b"through the link"
+
+
+def test_a_folder_of_runs_says_so(capsys, tmp_path, run):
+    shutil.copytree(run, tmp_path / "all" / "one")
+    said = refused(capsys, "evaluate", tmp_path / "all")
+    assert f"it contains 1; give one of them, such as {tmp_path / 'all' / 'one'}" in said
+
+
+def test_no_advice_that_goes_in_a_circle(capsys, run):
+    """Of a finished run without checkpoints it was said that resume would go on with it."""
+    for command in ("evaluate", "export"):
+        said = refused(capsys, command, run)
+        assert "no checkpoints any more: its networks are gone" in said and "resume" not in said
+
+
+def test_a_range_of_seeds_goes_upwards():
+    with pytest.raises(InputError, match="takes a range that goes upwards, got 3-1"):
+        parse_seeds("3-1")

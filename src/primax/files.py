@@ -7,9 +7,11 @@ import errno
 import gzip
 import json
 import os
+import secrets
 import stat
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +61,25 @@ def opened(path: str | Path, mode: str = "rb") -> Any:
         file.close()
         raise OSError(errno.EINVAL, "not a plain file", str(path))
     return file
+
+
+def overwrite(path: Path, data: bytes) -> None:
+    """Writes a file that somebody asked for; what was there stays until the new one is whole.
+
+    What is no plain file (a pipe, a device, a link) is written to as it is, not replaced.
+    """
+    part = path.parent / f".{secrets.token_hex(8)}.part"
+    try:
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            path.write_bytes(data)
+            return
+        part.write_bytes(data)
+        os.replace(part, path)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
 
 
 def read(path: str | Path, most: int = MOST) -> bytes:

@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Iterable
 
+import jax
 from rich.console import Console
 
 from primax.agent.learner import Learner, make_learner
@@ -112,3 +113,9 @@ def start_jax(flags: str) -> None:
     """Sets the compiler's flags, read when the first device is asked for, and its cache."""
     os.environ["XLA_FLAGS"] = flags
     use_cache()
+    try:
+        jax.devices()
+    except (RuntimeError, AssertionError) as error:  # jax asserts where there is no driver
+        platforms = os.environ.get("JAX_PLATFORMS", "")
+        asked = f"JAX_PLATFORMS is {platforms!r}: is there such a device? " if platforms else ""
+        raise InputError(f"jax finds no device to run on; {asked}{error}") from error

@@ -12,7 +12,7 @@ import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from primax import explain
+from primax import explain, files
 from primax.cli.common import plain_console
 from primax.errors import InputError
 from primax.runs.tables import csv_rows
@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> None:
     console.print(f"seed {seed}, the window frozen at step {began:,} (newest kept)")
     console.print(_shown(found, explain.choose(found.table, at, args.top), console.width))
     if args.csv:
-        _write(args.csv, csv_rows(found.table, True))
+        files.overwrite(args.csv, csv_rows(found.table, True))
         console.print(f"{args.csv}: {len(found.table['row']):,} keys")
     if args.png:
         _draw(found, args)
@@ -147,10 +147,3 @@ def _draw(found: explain.Explained, args: argparse.Namespace) -> None:
     step, maps = explain.recorded_maps(args.path, found.seed, args.step)
     title = f"{world}: means over rows, window that ended at {step:,}"
     explain.draw(maps, found.walls, title, args.png)
-
-
-def _write(path: Path, content: bytes) -> None:
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from error

@@ -97,6 +97,8 @@ def _scores(
     paths: list[Path], measure: str | None
 ) -> tuple[Mapping[str, stats.Floats], dict[str, Run]]:
     """By method from one file, or by run; and the runs by the same names."""
+    if not paths[0].exists():
+        raise InputError(f"{paths[0]} is not there; give a CSV file of scores, or folders of runs")
     if not paths[0].is_dir():
         if len(paths) > 1 or measure:
             raise InputError(f"{paths[0]} is not a folder: give one CSV file, or runs' folders")

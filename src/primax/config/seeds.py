@@ -23,6 +23,8 @@ def parse_seeds(text: str | int, name: str = "seeds") -> tuple[int, ...]:
         takes = "a number (15), a range (0-4) or a list (3,7,9)"
         got = repr(text) if isinstance(text, str) else "more digits than can be read"
         raise InputError(f"{name} takes {takes}, got {got}") from None
+    if odd := [end for end in ends if 0 <= end[-1] < end[0]]:
+        raise InputError(f"{name} takes a range that goes upwards, got {odd[0][0]}-{odd[0][-1]}")
     for end in ends:  # before they are counted through: a range may go to any number
         check_range(name, max(0, end[-1] - end[0] + 1), 1, MOST_SEEDS)
     seeds = [seed for end in ends for seed in range(end[0], end[-1] + 1)]

@@ -1,9 +1,11 @@
 """Figures drawn by matplotlib, the same bytes each time."""
 
+import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from primax import files
 from primax.errors import InputError
 
 STYLE = {
@@ -58,7 +60,6 @@ def _write(path: Path, ending: str, size: tuple[float, float], draw: Draw) -> No
         figure = Figure(figsize=size, layout=ConstrainedLayoutEngine(w_pad=0.1))
         FigureCanvasAgg(figure)
         draw(figure)
-        try:
-            figure.savefig(path, format=ending[1:], metadata=FORMATS[ending], dpi=DPI)
-        except OSError as error:
-            raise InputError(f"cannot write {path}: {error.strerror}") from error
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format=ending[1:], metadata=FORMATS[ending], dpi=DPI)
+    files.overwrite(path, drawn.getvalue())

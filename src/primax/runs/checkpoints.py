@@ -108,7 +108,11 @@ def newest(folder: Path) -> Checkpoint:
     if disk.is_packed(folder):
         whole = "give the folder it was packed from, or train it again"
         raise InputError(f"{folder} is a packed run, which has no networks: {whole}")
-    why = damaged[0] if damaged else f"there is none; primax resume {folder} goes on with it"
+    why = (
+        damaged[0]
+        if damaged
+        else f"there is none yet; if nothing trains it, primax resume {folder} goes on with it"
+    )
     raise InputError(f"{folder} has no checkpoint that can be used: {why}")
 
 

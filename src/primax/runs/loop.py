@@ -44,7 +44,9 @@ class Result:
 
 def compiled(learner: Learner, seeds: tuple[int, ...], say: Say) -> Program:
     """The program of a run, telling a person that it is being made and what it took."""
-    say(f"compiling for {len(seeds)} seeds on {jax.devices()[0].device_kind} …")
+    say(
+        f"compiling for {len(seeds)} seed{'s' * (len(seeds) > 1)} on {jax.devices()[0].device_kind} …"
+    )
     program = compile_program(learner, seeds)
     say(program.summary)
     return program

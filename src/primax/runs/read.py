@@ -226,6 +226,9 @@ class Run:
     @cached_property
     def checkpoint(self) -> checkpoints.Checkpoint:
         """The newest whose state verifies."""
+        is_gone = self.is_finished and not checkpoints.newest_step(self.path)
+        if is_gone and not disk.is_packed(self.path):
+            raise InputError(f"{self.path} has no checkpoints any more: its networks are gone")
         return checkpoints.newest(self.path)
 
     def state(self, learner: Learner) -> Any:
@@ -244,6 +247,8 @@ def open_run(path: Path) -> Run:
         content = files.read_fields(path / "config.json")
     except OSError as error:
         says = "config.json cannot be read; give the folder of primax train --out"
+        if inside := disk.runs_in(path) if path.is_dir() else []:
+            says = f"it contains {len(inside)}; give one of them, such as {inside[0]}"
         raise InputError(f"{path} holds no run: {says}") from error
     except ValueError as error:
         raise InputError(

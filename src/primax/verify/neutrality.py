@@ -1,5 +1,6 @@
 """Prop. 6: where everything is resolved, the noise penalty is all that remains."""
 
+import io
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from primax.errors import InputError
+from primax import files
 from primax.verify.lab import Lab, compiled
 from primax.verify.row import Row, text, verdict
 
@@ -90,9 +91,9 @@ def draw(path: Path, gaps: dict[str, np.ndarray], allowed: np.ndarray) -> None:
         xlabel="N + 1", ylabel="r_int less its limit", title="Prop. 6: only the penalty remains"
     )
     axes.legend(fontsize=8)
+    drawn = io.BytesIO()
     try:
-        figure.savefig(path, dpi=150, format="png")
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from error
+        figure.savefig(drawn, dpi=150, format="png")
     finally:
         pyplot.close(figure)
+    files.overwrite(path, drawn.getvalue())

@@ -1,12 +1,9 @@
 """Pictures of a world, drawn from its planes and their names alone: a new world gets them free."""
 
 import io
-import os
-import secrets
 import time
 from collections import deque
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +13,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from primax import files
 from primax.errors import InputError, check_range
 from primax.worlds.drawing import glyphs as looks
 
@@ -224,7 +222,7 @@ def write_gif(path: Path, frames: Iterable[np.ndarray], fps: int = 8) -> None:
         raise InputError(f"cannot write {path}: no frames")
     if len({picture.shape for picture in pictures}) > 1:
         raise InputError(f"cannot write {path}: the frames differ in size")
-    _replace(path, _gif(pictures, fps))
+    files.overwrite(path, _gif(pictures, fps))
 
 
 def _checked(frame: np.ndarray) -> np.ndarray:
@@ -253,19 +251,6 @@ def _gif(frames: list[np.ndarray], fps: int) -> bytes:
     data = io.BytesIO()
     first.save(data, "GIF", save_all=True, append_images=rest, duration=1000 / fps, loop=0)
     return data.getvalue()
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Writes beside `path`, then renames over it."""
-    part = path.parent / f".{secrets.token_hex(8)}.part"
-    try:
-        part.write_bytes(data)
-        os.replace(part, path)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}") from error
-    finally:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
 
 
 def show(scenes: Iterable[Scene], console: Console, fps: int | float = 8) -> None:
