@@ -521,9 +521,9 @@ def test_what_a_drawing_replaces_stays_until_the_new_one_is_whole(monkeypatch, t
         with pytest.raises(
             InputError, match=r"cannot write .*curves\.pdf: No space left on device"
         ):
-            figure.make(path, (1, 1), lambda figure: figure.subplots())
+            figure.make(path, (2.0, 2.0), lambda figure: figure.subplots())
     assert path.read_bytes() == b"the old one" and [*tmp_path.iterdir()] == [path]
-    figure.make(path, (1, 1), lambda figure: figure.subplots())
+    figure.make(path, (2.0, 2.0), lambda figure: figure.subplots())
     assert path.read_bytes().startswith(b"%PDF")
     link = tmp_path / "link.pdf"
     link.symlink_to(path)
