@@ -46,7 +46,14 @@ def test_the_plans_are_the_runs_that_are_kept():
     for cell in cells:
         run = open_run(KEPT / "beside" / cell.name)
         assert (run.config, run.given_seeds) == (cell.config, cell.given_seeds), cell.name
-    assert len(read_plan(KEPT / "trials.toml").cells) == 21
+    planned = [
+        (cell.method, mix.schedule, mix.values, mix.weight, [*cell.given_seeds])
+        for cell in read_plan(KEPT / "trials.toml").cells
+        for mix in [cell.config.mix]
+    ]
+    names = ("method", "schedule", "values", "weight", "seeds")
+    tried = json.loads((KEPT / "trials.json").read_text(encoding="utf-8"))["runs"]
+    assert sorted(planned) == sorted(tuple(one[name] for name in names) for one in tried)
     assert len(read_plan(KEPT / "before.toml").cells) == 8
 
 

@@ -487,7 +487,7 @@ def test_more_seeds_than_fit_are_refused_before_anything_is_compiled(
     assert main(["resume", str(old)]) == 0
 
 
-# --- what a second stranger found --------------------------------------------------------------
+# --- what leads on ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("platforms", ["nonsense", "cuda"])
@@ -535,6 +535,9 @@ def test_a_folder_of_runs_says_so(capsys, tmp_path, run):
     shutil.copytree(run, tmp_path / "all" / "one")
     said = refused(capsys, "evaluate", tmp_path / "all")
     assert f"it contains 1; give one of them, such as {tmp_path / 'all' / 'one'}" in said
+    odd = tmp_path / "odd"
+    (odd / "config.json").mkdir(parents=True)
+    assert "it contains" not in refused(capsys, "evaluate", odd), "it is not in itself"
 
 
 def test_no_advice_that_goes_in_a_circle(capsys, run):

@@ -1,5 +1,6 @@
 """Files of folders that may come from anyone: what is not a plain file is not read (a pipe would
-wait for ever), nothing unpacks to more than an honest file would, no link is written through.
+wait for ever), nothing unpacks to more than an honest file would, no link is written through. And
+files that somebody asked for by name.
 """
 
 import bz2

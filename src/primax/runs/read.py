@@ -83,7 +83,7 @@ class Run:
     def keeps(self, name: str) -> bool:
         """Whether a file belongs to the run: `primax pack --keep episodes` leaves most of them out."""
         files = self.manifest.get("files") if self.is_finished else None
-        return not isinstance(files, dict) or name in files
+        return not isinstance(files, dict) or name in files or "windows.csv" in files
 
     def _check_kept(self, name: str) -> None:
         if not self.keeps(name):
@@ -247,7 +247,7 @@ def open_run(path: Path) -> Run:
         content = files.read_fields(path / "config.json")
     except OSError as error:
         says = "config.json cannot be read; give the folder of primax train --out"
-        if inside := disk.runs_in(path) if path.is_dir() else []:
+        if inside := [run for run in _runs_in(path) if run != path]:
             says = f"it contains {len(inside)}; give one of them, such as {inside[0]}"
         raise InputError(f"{path} holds no run: {says}") from error
     except ValueError as error:
@@ -268,6 +268,13 @@ def open_run(path: Path) -> Run:
     except InputError as error:
         raise InputError(f"{error}{_for_steps(run)}") from error
     return run
+
+
+def _runs_in(path: Path) -> list[Path]:
+    try:
+        return disk.runs_in(path)
+    except InputError:  # not a folder
+        return []
 
 
 def _for_steps(run: Run) -> str:
