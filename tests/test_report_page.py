@@ -487,7 +487,7 @@ def test_a_page_of_scraps_opens_without_a_word(browser, tmp_path):
 @pytest.mark.slow
 def test_forty_runs_open_within_two_seconds(browser, tmp_path):
     """15 seeds, 2,500 episodes, maps and replays: under 10 MB."""
-    for name in CELLS:
+    for name in [*CELLS][:40]:
         full_run(tmp_path / "runs", name, seeds=15, episodes=2_500)
     path = tmp_path / "page.html"
     said: list[str] = []
