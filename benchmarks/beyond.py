@@ -34,8 +34,8 @@ HELD = 0.95
 BONUSES = ("prime", "count", "rnd", "disagreement")
 BEFORE = ("prime", "count", "rnd", "random")
 WORLDS = ("butterflies", "maze")
-CORRIDORS = {"long": 28, "longest": 36}
-"""Layouts of Maze, and how long the only way is."""
+CORRIDORS = ("long", "longest")
+"""Layouts of Maze."""
 WAYS = (("whole", "1"), ("whole", "0.05"), ("trunk", "1"))
 """What is taken of other networks, and where ε begins."""
 
@@ -57,7 +57,7 @@ class Cell:
         """Seeds whose last 20 episodes hold the goal."""
         return f"{(self.values['last'] >= HELD).sum()} of {len(self.run.seeds)}"
 
-    def less(self, other: "Cell") -> str:
+    def above(self, other: "Cell") -> str:
         """How much higher the average is, with its interval."""
         pair = self.values["average"], other.values["average"]
         low, high = stats.difference_interval(*pair)
@@ -107,7 +107,7 @@ def easy() -> tuple[Sheet, list[Run]]:
 def _easy(found: dict[str, Cell], alone: dict[str, Cell]) -> list[str]:
     texts = []
     for world, one in found.items():
-        apart = ABSENT if one is alone[world] else one.less(alone[world])
+        apart = ABSENT if one is alone[world] else one.above(alone[world])
         texts += [one.text("average"), apart, one.text("last")]
     return texts
 
@@ -118,17 +118,17 @@ def adapted() -> tuple[Sheet, list[Run]]:
     expert = {w: cell(PAPER / f"task_{w}").values["average"].mean() for w in WORLDS}
     for take, start in WAYS:
         none = {w: cell(KEPT / "after" / f"none_{w}_eps-{start}") for w in WORLDS}
-        all_ = {"none": none} | {
+        by_method = {"none": none} | {
             m: {w: cell(KEPT / "after" / f"{m}_{w}_{take}_eps-{start}") for w in WORLDS}
             for m in BEFORE
         }
-        for before, found in all_.items():
+        for before, found in by_method.items():
             if before == "none" and take == "trunk":
                 continue  # there is nothing to take
             texts = []
             for w, one in found.items():
                 share = one.values["average"].mean() / expert[w]
-                apart = ABSENT if before == "none" else one.less(none[w])
+                apart = ABSENT if before == "none" else one.above(none[w])
                 texts += [one.text("average"), apart, f"{share:.0%}"]
             what = ABSENT if before == "none" else take
             label = "nothing" if before == "none" else method_label(before)
