@@ -12,7 +12,7 @@ from primax.config.fields import Range, check
 from primax.methods import Method
 from primax.rewards.base import Reward, Spec
 from primax.rewards.transition import Batch
-from primax.worlds.base import World, WorldState, gather
+from primax.worlds.base import GridWorld, WorldState, gather
 from primax.worlds.grid import move_table, paint
 
 
@@ -42,7 +42,7 @@ class CorridorNoise(eqx.Module):
     nothing: UInt8[Array, "*steps 0"]
 
 
-class Corridor(World[CorridorState, CorridorNoise]):
+class Corridor(GridWorld[CorridorState, CorridorNoise]):
     """A way of four rows from left to right; the last column pays."""
 
     takes_targets = False

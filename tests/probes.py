@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from primax.worlds.base import World, WorldState
+from primax.worlds.base import GridWorld, WorldState
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class ProbeNoise(eqx.Module):
     bit: jax.Array
 
 
-class Probe(World):
+class Probe(GridWorld):
     """`agent` in 0, 1, 2 is the observation, one-hot over three cells; the rest is per probe."""
 
     config: ProbeConfig = eqx.field(static=True)

@@ -57,7 +57,7 @@ def maps(world: World, seeds: int, episodes: int) -> dict[str, np.ndarray]:
 
 def walk(world: World, actions: list[int]) -> np.ndarray:
     """What a walker sees of a Maze: [frame, channel, rows, cols]."""
-    planes = np.zeros((len(actions) + 1, *world.planes), np.uint8)
+    planes = np.zeros((len(actions) + 1, *world.obs_shape), np.uint8)
     here, moves = world.start or 0, np.asarray(world.moves)
     for frame, action in zip(planes, [*actions, 4], strict=True):
         frame[world.channels.index("agent")].flat[here] = 1
@@ -81,7 +81,7 @@ def replay(world: World, seed: int, episode: int) -> dict:
         "actions": "".join(map(str, actions)),
         "keys": ((agents * levels + levels - 1) * 5 + actions).tolist(),
         "observations": base64.b64encode(bits.tobytes()).decode(),
-        "planes": list(world.planes),
+        "planes": list(world.obs_shape),
     }
 
 

@@ -34,7 +34,9 @@ def lived(method: str, settings: dict):
         last = state
     state = jax.tree.map(lambda x: x[0], last)
     clock = config.total_steps
-    rows = ring.read(state.ring, jnp.int32(clock), jnp.arange(clock, 0, -1), learner.world.planes)
+    rows = ring.read(
+        state.ring, jnp.int32(clock), jnp.arange(clock, 0, -1), learner.world.obs_shape
+    )
     return learner, state, rows
 
 

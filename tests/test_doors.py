@@ -192,7 +192,8 @@ for method, world in ((None, "maze"), ("task", 3), (["task"], "maze")):
     )
     assert done.stdout.splitlines() == [
         "method takes a name or a primax.Method, got None",
-        "world takes a name or a primax.World, got 3",
+        "world takes a name, a primax.World or an object with num_actions, reset(key) -> (obs, state) "
+        "and step(key, state, action) -> (obs, state, reward, terminated, truncated); got 3",
         "method takes a name or a primax.Method, got ['task']",
     ]
 

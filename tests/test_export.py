@@ -40,7 +40,7 @@ def last():
     @partial(jax.vmap, in_axes=(None, 0))
     def begin(root, seed):
         state, _ = learner.warm_up(learner.init(root, seed), jnp.int32(0))
-        rows = read(state.ring, jnp.int32(CLOCK), jnp.arange(CLOCK, 0, -1), learner.world.planes)
+        rows = read(state.ring, jnp.int32(CLOCK), jnp.arange(CLOCK, 0, -1), learner.world.obs_shape)
         is_last = jnp.arange(1, CLOCK + 1) % learner.world.horizon == 0
         recent = Recent(rows, rows.weight > 0, is_last, jnp.full((CLOCK, 5), 0.2))
         reward, _ = learner.reward.refresh(state.reward, recent, root)
@@ -106,7 +106,7 @@ def test_the_frozen_reward_is_the_runs_to_the_bit(folder, last):
 def test_the_networks_act_as_the_runs_do(folder, last):
     """In half precision, on all states of the ring; the share is stated in docs/runs.md."""
     made = exported(folder)
-    planes = build(made.config)[0].planes
+    planes = build(made.config)[0].obs_shape
     agree = []
     for i, seed in enumerate(made.seeds):
         ring = jax.tree.map(lambda x, i=i: x[i], last.ring)

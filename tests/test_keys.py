@@ -6,7 +6,7 @@ import numpy as np
 
 import primax
 from primax import SimHash, Space, Transition
-from primax.anywhere.keys import Projection, mixed
+from primax.rewards.keys import Projection, mixed
 
 
 def test_signs_of_projections_are_the_bits_of_a_code():

@@ -145,17 +145,22 @@ def test_a_cut_that_is_an_end_by_hand():
     np.testing.assert_allclose(learnt(Cut, truncation="end")[0], 0.8, atol=0.04)
 
 
-def test_episodes_that_end_when_they_like_are_read_as_far_as_every_seed_has_them(tmp_path):
-    """Seed 0 has three, seed 1 two: the first two of each; a gap is refused."""
+def test_episodes_that_end_when_they_like_are_read_seed_by_seed(tmp_path):
+    """Seed 0 has three, seed 1 two, seed 2 none yet; a gap is refused."""
     table = {
         "seed": np.array([0.0, 1, 0, 0, 1]),
         "episode": np.array([0.0, 0, 1, 2, 1]),
         "step": np.array([2.0, 4, 5, 8, 9]),
         "score": np.array([1.0, 2, 3, 4, 5]),
     }
-    found = by_seed(table, (0, 1), tmp_path, 4, steps=12, is_free=True)
-    np.testing.assert_array_equal(found["score"], [1, 3, 2, 5])
-    np.testing.assert_array_equal(scores_by_seed(table, 2), [[1, 3], [2, 5]])
+    found = by_seed(table, (0, 1, 2), tmp_path, 4, steps=12, is_free=True)
+    np.testing.assert_array_equal(found["score"], [1, 3, 4, 2, 5])
+    scores, none = scores_by_seed(table, (0, 1, 2)), np.nan
+    np.testing.assert_array_equal(scores, [[1, 3, 4], [2, 5, none], [none] * 3])
+    measured = score_measures(scores, length=2)
+    np.testing.assert_allclose(measured["average"], [8 / 3, 3.5, none])
+    np.testing.assert_allclose(measured["peak"], [3.5, 3.5, none])
+    np.testing.assert_allclose(measured["last"], [3.5, 3.5, none])
     gap = {name: column[[0, 1, 3, 4]] for name, column in table.items()}
     with pytest.raises(InputError, match="an episode of some seed is missing"):
         by_seed(gap, (0, 1), tmp_path, 4, steps=12, is_free=True)
@@ -347,7 +352,7 @@ def test_measures_by_hand():
         "episode": np.array([3, 2, 1, 0, 0, 1, 2, 3]),
         "score": scores,
     }
-    result = score_measures(scores_by_seed(table, num_seeds=2), length=2)
+    result = score_measures(scores_by_seed(table, (0, 1)), length=2)
     assert result["average"].tolist() == [1.5, 3.5]
     assert result["peak"].tolist() == [2.5, 5.0]
     assert result["last"].tolist() == [0.5, 5.0]

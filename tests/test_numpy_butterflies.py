@@ -97,7 +97,7 @@ def test_the_default_worlds_are_the_same():
     world, ours = Butterflies(ButterfliesConfig()), NumpyButterflies(WORLDS)
     _, _, (states, observations) = play(10, 6, "after_both")
     ours.reset(np.random.default_rng(0))
-    assert ours.observe().shape == observations[0].shape == (WORLDS, *world.planes)
+    assert ours.observe().shape == observations[0].shape == (WORLDS, *world.obs_shape)
     assert ours.observe().dtype == observations.dtype
     assert world.num_butterflies == ours.num_butterflies and world.config.catch == "after_both"
     truncated = jax.vmap(jax.vmap(world.truncated))(states)

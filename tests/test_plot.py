@@ -61,7 +61,7 @@ def test_curves_are_smoothed_as_on_the_page(runs):
     steps, values = figure._curve(run, "score")
     np.testing.assert_array_equal(steps, 100 * (1 + np.arange(19, 60)))
     np.testing.assert_allclose(values, rolling(run.grid("episodes", "score"), 20))
-    page = curves.episodes(grid(run.episodes, 3))
+    page = curves.episodes(grid(run.episodes, run.seeds))
     assert page["steps"] == steps.astype(int).tolist()
 
 

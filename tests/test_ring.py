@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from primax.agent import ring
+from primax.rewards import observations
 
 PLANES = (2, 3, 3)
 
@@ -96,7 +97,7 @@ def test_packing_round_trips(planes):
     flat = np.random.default_rng(0).integers(0, 2, size=(5, *planes)).astype(np.uint8)
     bits = jax.vmap(ring.pack)(jnp.asarray(flat))
     assert bits.shape == (5, -(-planes[0] * planes[1] * planes[2] // 8))
-    np.testing.assert_array_equal(ring.unpack(bits, planes), flat)
+    np.testing.assert_array_equal(observations.unpacked(bits, "planes", planes), flat)
 
 
 @pytest.mark.parametrize("written", [3, 8, 10, 41, 44, 77])

@@ -176,7 +176,7 @@ def recorded_as(world, episode, score: float) -> dict:
         "actions": "".join(map(str, episode.actions.tolist())),
         "keys": keys.tolist(),
         "observations": base64.b64encode(bits.tobytes()).decode(),
-        "planes": list(world.planes),
+        "planes": list(world.obs_shape),
     }
 
 

@@ -225,7 +225,7 @@ def test_what_always_holds(variant):
     planes = np.asarray(each(world.observe)(states))
     keys = np.asarray(each(world.state_key)(states))
     cells = np.asarray(states.agent)
-    assert planes.shape[2:] == world.planes and planes.dtype == np.uint8
+    assert planes.shape[2:] == world.obs_shape and planes.dtype == np.uint8
     assert set(np.unique(planes)) <= {0, 1}
     assert keys.min() >= 0 and keys.max() < world.num_keys
     assert not np.asarray(world.walls).ravel()[cells].any()

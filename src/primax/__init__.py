@@ -8,20 +8,20 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from primax import export
     from primax.anywhere.bonus import bonus
-    from primax.anywhere.keys import SimHash
     from primax.anywhere.space import Space
     from primax.anywhere.transition import Transition
     from primax.api import train
     from primax.errors import InputError
     from primax.methods import METHODS, Method
     from primax.presets import configure
+    from primax.rewards.keys import SimHash
     from primax.runs.evaluation import Evaluation, evaluate
     from primax.runs.loop import Result
     from primax.worlds import WORLDS, World, make_world
 
 _HOMES = {
     "METHODS": "primax.methods",
-    "SimHash": "primax.anywhere.keys",
+    "SimHash": "primax.rewards.keys",
     "Space": "primax.anywhere.space",
     "Transition": "primax.anywhere.transition",
     "WORLDS": "primax.worlds",

@@ -31,11 +31,11 @@ def canonical(name: str) -> str:
 
 def hint(name: str, known: Iterable[str], group: str = "") -> str:
     """`; did you mean X?` where one known name is close, else the list of them; all of one group."""
-    known = list(known)
-    close = difflib.get_close_matches(canonical(name), known, n=1, cutoff=0.6)
+    spelt = {canonical(one): one for one in known}
+    close = difflib.get_close_matches(canonical(name), spelt, n=1, cutoff=0.6)
     if close:
-        return f"; did you mean {group}{close[0]}?"
-    return f"; choose from {', '.join(group + known_name for known_name in known)}"
+        return f"; did you mean {group}{spelt[close[0]]}?"
+    return f"; choose from {', '.join(group + one for one in spelt.values())}"
 
 
 def lookup(kind: str, name: str, table: Mapping[str, T]) -> T:

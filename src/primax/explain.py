@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from primax.agent import ring
 from primax.agent.learner import Learner
 from primax.config.schema import Config
 from primax.errors import InputError
@@ -21,7 +20,7 @@ from primax.rewards.prime.novelty import Where
 from primax.runs.export import load
 from primax.runs.read import open_run
 from primax.runs.tables import Table
-from primax.worlds import World
+from primax.worlds import GridWorld, World
 
 PARTS = tuple(field.name for field in fields(Parts))
 PLACE = ("row", "col", "level", "action")
@@ -47,12 +46,13 @@ class Explained:
     step: int
     """Where the run stood when its state was kept."""
     spec: Spec
-    walls: np.ndarray
-    """Where nobody can be, in this seed's world."""
+    walls: np.ndarray | None
+    """Where nobody can be, in this seed's world; None where it is not on a grid."""
     damaged: tuple[str, ...]
     """What is wrong with newer checkpoints, which were passed over."""
     table: Table
-    """Place and action, `count`, every part of the reward, and `scaled`, before the clip."""
+    """Place (or number of the state) and action, `count`, every part of the reward, and `scaled`,
+    before the clip."""
 
 
 def explain(path: Path, seed: int) -> Explained:
@@ -74,12 +74,17 @@ def _of_run(folder: Path, seed: int) -> Explained:
     clock = run.checkpoint.clock
     if clock <= config.warmup:
         raise InputError(f"{folder} has no window yet: primax resume {folder} goes on with it")
-    whole = run.state(Learner(config, world, prime))
-    state = jax.tree.map(lambda x: x[row], whole)
-    obs, is_met = _newest_observations(prime.spec, state.ring, clock, config.recent)
-    table = _table(prime, state.reward.window, obs, is_met)
-    walls = np.asarray(world.for_seed(seed).walls)
+    learner = Learner(config, world, prime)
+    state = jax.tree.map(lambda x: x[row], run.state(learner))
+    keys, obs, is_met = _newest_observations(learner, state, clock)
+    table = _table(prime, state.reward.window, keys, obs, is_met)
+    walls = _walls(world, seed)
     return Explained(config, seed, clock, prime.spec, walls, run.checkpoint.damaged, table)
+
+
+def _walls(world: World, seed: int) -> np.ndarray | None:
+    mine = world.for_seed(seed)
+    return np.asarray(mine.walls) if isinstance(mine, GridWorld) else None
 
 
 def _of_export(path: Path, seed: int) -> Explained:
@@ -92,9 +97,10 @@ def _of_export(path: Path, seed: int) -> Explained:
         )
     like = jax.eval_shape(lambda: prime.init(jax.random.key(0)).window)
     window = exported.tree("reward.window", like, seed)
-    obs = jnp.zeros((prime.spec.num_keys, *prime.spec.shape), jnp.uint8)
-    table = _table(prime, window, obs, np.ones(prime.spec.num_keys, bool))
-    step, walls = exported.about["reward_step"], np.asarray(world.for_seed(seed).walls)
+    keys = _listed_keys(prime.spec, window, np.empty(0, int))
+    obs = jnp.zeros((len(keys), *prime.spec.shape), jnp.uint8)
+    table = _table(prime, window, keys, obs, np.ones(len(keys), bool))
+    step, walls = exported.about["reward_step"], _walls(world, seed)
     return Explained(exported.config, seed, step, prime.spec, walls, (), table)
 
 
@@ -117,29 +123,44 @@ def _row(seed: int, seeds: tuple[int, ...]) -> int:
 
 
 def _newest_observations(
-    spec: Spec, stored: ring.Ring, clock: int, num: int
-) -> tuple[Any, np.ndarray]:
-    """For every key the newest observation it was met in, and whether there is one."""
-    age = np.arange(min(num, clock), 0, -1)
-    rows = ring.read(stored, jnp.int32(clock), jnp.asarray(age), spec.shape)
+    learner: Learner, state: Any, clock: int
+) -> tuple[np.ndarray, Any, np.ndarray]:
+    """The keys to list, the newest observation each was met in, and whether there is one."""
+    spec = learner.reward.spec
+    age = np.arange(min(learner.config.recent, clock), 0, -1)
+    rows = learner.read(state, jnp.int32(clock), jnp.asarray(age))
     key, seen = np.asarray(rows.key), np.asarray(rows.obs)
     if key.size and not 0 <= key.min() <= key.max() < spec.num_keys:
         raise InputError("the state was not made by a run: it has keys the world has not")
-    obs = np.zeros((spec.num_keys, *spec.shape), np.uint8)
-    obs[key] = seen  # oldest first, so the newest stays
-    is_met = np.zeros(spec.num_keys, bool)
-    is_met[key] = True
-    return jnp.asarray(obs), is_met
+    keys = _listed_keys(spec, state.reward.window, key)
+    at = np.full(spec.num_keys, -1)
+    at[keys] = np.arange(len(keys))
+    is_listed = at[key] >= 0
+    obs = np.zeros((len(keys), *spec.shape), seen.dtype)
+    obs[at[key[is_listed]]] = seen[is_listed]  # oldest first, so the newest stays
+    is_met = np.zeros(len(keys), bool)
+    is_met[at[key[is_listed]]] = True
+    return keys, jnp.asarray(obs), is_met
 
 
-def _table(prime: Prime, window: Any, obs: Any, is_met: np.ndarray) -> Table:
-    spec = prime.spec
-    key = jnp.arange(spec.num_keys, dtype=jnp.int32)
+def _listed_keys(spec: Spec, window: Any, met: np.ndarray) -> np.ndarray:
+    """All of a grid; of hashed states, which are mostly never met, those that were counted or kept."""
+    if spec.has_cells:
+        return np.arange(spec.num_keys)
+    counts = np.asarray(window.novelty) if hasattr(window.novelty, "shape") else np.empty(0)
+    counted = np.flatnonzero(counts > 0) if counts.shape == (spec.num_keys,) else np.empty(0, int)
+    return np.union1d(counted, met).astype(int)
+
+
+def _table(prime: Prime, window: Any, keys: np.ndarray, obs: Any, is_met: np.ndarray) -> Table:
+    spec, key = prime.spec, jnp.asarray(keys, jnp.int32)
     parts = prime.freezer.parts(window, Where(obs, key % spec.num_actions, key))
-    row, col, level = (np.asarray(x) for x in spec.coordinates(key))
-    table: Table = {"row": row, "col": col, "level": level, "action": np.asarray(key) % 5}
+    table: Table = {"state": keys // spec.num_actions, "action": keys % spec.num_actions}
+    if spec.has_cells:
+        row, col, level = (np.asarray(x) for x in spec.coordinates(key))
+        table = {"row": row, "col": col, "level": level, "action": table["action"]}
     if prime.config.novelty == "count":
-        table["count"] = np.asarray(window.novelty)
+        table["count"] = np.asarray(window.novelty)[keys]
     table |= {name: np.asarray(getattr(parts, name)) for name in PARTS}
     if _needs_sight(prime.config):
         # Without an observation there is nothing to look from.
@@ -151,6 +172,8 @@ def _table(prime: Prime, window: Any, obs: Any, is_met: np.ndarray) -> Table:
 def choose(table: Table, at: tuple[int, ...] | None, num: int) -> np.ndarray:
     """Rows to show: all of a cell (and level), or those with data that are worth most and least."""
     if at is not None:
+        if "row" not in table:
+            raise InputError("a place is a cell of a grid: this run's world has none")
         names = PLACE[: len(at)]
         chosen = np.all([table[name] == value for name, value in zip(names, at, strict=True)], 0)
         if not chosen.any():

@@ -6,19 +6,21 @@ from typing import Any
 
 from primax.config.schema import Config, CriticsConfig, ExploreConfig, MixConfig
 from primax.errors import InputError, canonical, lookup
+from primax.nn.encoders import encoder
 from primax.rewards.base import Reward, Spec
 from primax.rewards.count import Count, CountConfig
 from primax.rewards.dirichlet import Dirichlet, DirichletConfig
 from primax.rewards.disagreement import Disagreement, DisagreementConfig
 from primax.rewards.frozen import ensemble_snapshot, rnd_snapshot
 from primax.rewards.icm import Icm, IcmConfig
+from primax.rewards.keys import hashed
 from primax.rewards.moss import Moss, MossConfig
 from primax.rewards.prime import Prime, PrimeConfig
 from primax.rewards.rnd import Rnd, RndConfig
 from primax.rewards.s_adapt import SAdapt, SAdaptConfig
 from primax.rewards.smirl import Smirl, SmirlConfig
 from primax.rewards.task import NoOptions, Nothing, Task
-from primax.worlds import ACTIONS, WORLDS, World, world_name
+from primax.worlds import GridWorld, World, as_world, world_kind, world_name
 
 
 @dataclass(frozen=True)
@@ -158,12 +160,11 @@ def mixed(bonus: Method) -> Method:
 
 def find_world(world: str | World) -> tuple[type[World], Any]:
     """A world's class and its options: by name with the defaults, or those of the object."""
-    if not isinstance(world, str | World):
-        raise InputError(f"world takes a name or a primax.World, got {world!r}")
-    if isinstance(world, World):
-        return type(world), world.config
-    kind = lookup("world", world, WORLDS)
-    return kind, kind.options()()
+    if isinstance(world, str):
+        kind = world_kind(world)
+        return kind, kind.options()()
+    made = as_world(world)
+    return type(made), made.config
 
 
 def build(
@@ -178,13 +179,19 @@ def build(
 
 def spec(world: World, config: Config) -> Spec:
     """What a reward may know of a world it is to work in."""
+    states = world.num_keys if config.keys is None else hashed(config.keys).num
+    if states is None:
+        raise InputError("this world tells no states apart: its configuration needs keys")
     return Spec(
-        shape=world.planes,
-        num_actions=len(ACTIONS),
-        num_keys=world.num_keys * len(ACTIONS),
+        shape=world.obs_shape,
+        num_actions=world.num_actions,
+        num_keys=states * world.num_actions,
         horizon=world.horizon,
         net=config.net,
         gamma=config.reward_gamma,
         recent=config.recent,
         channels=world.channels,
+        kind=world.kind,
+        encoder=encoder(world.kind, config.net),
+        has_cells=isinstance(world, GridWorld) and config.keys is None,
     )

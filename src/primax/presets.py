@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from primax.config.fields import flatten, override
-from primax.config.schema import Config
+from primax.config.schema import Config, KeysConfig
 from primax.errors import InputError, lookup
 from primax.methods import Method, find_method, find_world
 from primax.worlds import World
@@ -22,6 +22,7 @@ def paper(method: str | Method, world: str | World) -> Config:
         critics=entry.critics,
         explore=entry.explore,
         mix=entry.mix,
+        keys=None if kind.has_keys else KeysConfig(),
     )
 
 
@@ -73,6 +74,8 @@ def configure(
     config = paper(method, world)
     _, changes, small = lookup("preset", preset, PRESETS)
     known = flatten(config)
+    if config.is_free:  # other people's worlds stay as they are
+        small = {name: value for name, value in small.items() if not name.startswith("world.")}
     changes = changes | {name: value for name, value in small.items() if name in known}
     settings = {} if settings is None else settings
     if not isinstance(settings, Mapping) or not all(isinstance(name, str) for name in settings):

@@ -19,7 +19,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from primax.errors import InputError, check_choice
-from primax.worlds import ACTIONS, WORLDS, World, make_world
+from primax.worlds import ACTIONS, WORLDS, GridWorld, make_world, on_grid
 from primax.worlds.base import gather
 from primax.worlds.drawing import render
 
@@ -48,13 +48,13 @@ def _key(words, purpose):
     return jax.random.fold_in(jax.random.wrap_key_data(words, impl="threefry2x32"), purpose)
 
 
-def _view(world: World, state, task):
+def _view(world: GridWorld, state, task):
     alive = jnp.sum(world.targets(state)[1], dtype=jnp.int32)
     return View(world.observe(state), alive, world.state_key(state), task)
 
 
 @jax.jit
-def _begin(world: World, seeds, words):
+def _begin(world: GridWorld, seeds, words):
     """First states; no step led to them, so their task signal is zero."""
 
     def one(seed, words):
@@ -66,13 +66,13 @@ def _begin(world: World, seeds, words):
 
 
 @partial(jax.jit, static_argnames="steps")
-def _draw(world: World, words, block, steps: int):
+def _draw(world: GridWorld, words, block, steps: int):
     """The noise of an episode's `block`-th run of `steps` steps."""
     return jax.vmap(lambda words: world.noise(_key(words, block + 1), steps))(words)
 
 
 @partial(jax.jit, static_argnames="steps")
-def _advance(world: World, seeds, noise, states, actions, steps: int):
+def _advance(world: GridWorld, seeds, noise, states, actions, steps: int):
     def one(seed, noise, state, action):
         mine = world.for_seed(seed)
         now = jax.tree.map(lambda leaf: gather(leaf, state.time % steps), noise)
@@ -99,7 +99,7 @@ def _checked(actions: Any, num: int, given: Any) -> np.ndarray:
 class _Streams:
     """Episodes of one world side by side, all at the same step; numpy in, numpy out."""
 
-    def __init__(self, world: World, num: int, render_mode: str | None):
+    def __init__(self, world: GridWorld, num: int, render_mode: str | None):
         if render_mode is not None:
             check_choice("render_mode", render_mode, RENDERERS)
         self.world, self.num, self._mode = world, num, render_mode
@@ -178,8 +178,8 @@ class _Streams:
         return tuple(map(RENDERERS[self._mode], scenes))
 
 
-def _spaces(world: World) -> tuple[gymnasium.spaces.Box, gymnasium.spaces.Discrete]:
-    box = gymnasium.spaces.Box(0, 1, world.planes, np.uint8)
+def _spaces(world: GridWorld) -> tuple[gymnasium.spaces.Box, gymnasium.spaces.Discrete]:
+    box = gymnasium.spaces.Box(0, 1, world.obs_shape, np.uint8)
     return box, gymnasium.spaces.Discrete(len(ACTIONS))
 
 
@@ -191,7 +191,7 @@ class WorldEnv(gymnasium.Env[np.ndarray, int]):
     def __init__(self, world: str, render_mode: str | None = None, **options: Any):
         self.metadata = dict(self.metadata)  # gymnasium's vector envs write into it
         self.render_mode = render_mode
-        self.world = make_world(world, **options)
+        self.world = on_grid(make_world(world, **options), "this adapter")
         self.observation_space, self.action_space = _spaces(self.world)
         self._streams = _Streams(self.world, 1, render_mode)
 
@@ -233,7 +233,7 @@ class WorldVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     ):
         if num_envs < 1:
             raise InputError(f"num_envs must be at least 1, got {num_envs}")
-        self.world = make_world(world, **options)
+        self.world = on_grid(make_world(world, **options), "this adapter")
         if self.world.can_end:
             how = 'gymnasium.make_vec(..., vectorization_mode="sync")'
             raise InputError(f"{world} may end before its time, here all end together: use {how}")

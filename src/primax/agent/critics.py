@@ -10,11 +10,15 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
-from primax.config.schema import CriticsConfig, MixConfig, NetConfig
+from primax.config.schema import Config, CriticsConfig, MixConfig, NetConfig
 from primax.nn import nets
+from primax.nn.encoders import Encoder, Planes
 from primax.nn.optim import adam_start, adam_step
+from primax.rewards.base import Reward
 
-Patches = Float[Array, "batch rows cols nine_c"]
+Seen = Float[Array, "batch ..."]
+"""Observations as the first layer wants them."""
+PLANES = Planes()
 
 
 class Rates(eqx.Module):
@@ -47,13 +51,33 @@ def rates(config: CriticsConfig, mix: MixConfig | None = None) -> Rates:
 
 
 def init(
-    key: PRNGKeyArray, heads: int, net: NetConfig, planes: tuple[int, ...], num_actions: int
+    key: PRNGKeyArray,
+    heads: int,
+    net: NetConfig,
+    shape: tuple[int, ...],
+    outputs: int,
+    encoder: Encoder = PLANES,
 ) -> Critics:
     """Fresh heads, distinct in every weight; the targets start as copies."""
-    keys = jax.random.split(key, heads)
-    online = jax.vmap(lambda key: nets.net(key, planes, net, num_actions))(keys)
+
+    def head(key: PRNGKeyArray) -> nets.Net:
+        trunk, (last,) = encoder.build(key, shape, net, (net.embedding, outputs))
+        return nets.Net(trunk, last)
+
+    online = jax.vmap(head)(jax.random.split(key, heads))
     optimiser = jax.vmap(adam_start)(online)
     return Critics(online, jax.tree.map(jnp.copy, online), optimiser)
+
+
+def sized(config: Config, reward: Reward) -> dict[str, Any]:
+    """What `init` needs to know, for the critics of a run."""
+    return {
+        "heads": config.critics.heads,
+        "net": config.net,
+        "shape": reward.view_shape,
+        "outputs": reward.spec.num_actions * config.num_values,
+        "encoder": reward.spec.encoder,
+    }
 
 
 def begin_with(critics: Critics, given: Any) -> Critics:
@@ -91,9 +115,9 @@ def _with_trunk(net: nets.Net, one: Callable[[Array], Array]) -> nets.Net:
     return nets.Net(trunk, net.head)
 
 
-def values(heads: nets.Net, patches: Patches) -> Float[Array, "heads batch actions"]:
-    """Action values of every head, all seeing the same patches."""
-    return jax.vmap(lambda net: net(patches))(heads)
+def values(heads: nets.Net, seen: Seen) -> Float[Array, "heads batch actions"]:
+    """Action values of every head, all seeing the same."""
+    return jax.vmap(lambda net: net(seen))(heads)
 
 
 def greedy(
@@ -149,7 +173,7 @@ def soft_bound(q: Float[Array, "*n"], rates: Rates) -> Float[Array, "*n"]:
 
 def head_loss(
     net: nets.Net,
-    patches: Patches,
+    seen: Seen,
     action: Int[Array, " batch"],
     y: Float[Array, "batch *two"],
     weight: Float[Array, " batch"],
@@ -159,7 +183,7 @@ def head_loss(
 
     Two values have a target each, and their errors add up.
     """
-    q = net(patches)
+    q = net(seen)
     bound = jnp.sum(soft_bound(q, rates), axis=1)
     if y.ndim == 2:
         taken = nets.chosen(jnp.moveaxis(split(q), 1, 2), action)
@@ -171,8 +195,8 @@ def head_loss(
 def update(
     critics: Critics,
     rates: Rates,
-    before: Patches,
-    after: Patches,
+    before: Seen,
+    after: Seen,
     batch: tuple[
         Int[Array, " batch"],
         Float[Array, "batch *two"],
@@ -201,7 +225,7 @@ def update(
         y = two_targets(reward, discount, combined(selector, bonus_weight), q_after)
         reward = reward[:, 0] + bonus_weight * reward[:, 1]
 
-    loss = partial(head_loss, patches=before, action=action, weight=weight, rates=rates)
+    loss = partial(head_loss, seen=before, action=action, weight=weight, rates=rates)
     grad = jax.value_and_grad(lambda net, y: loss(net, y=y), has_aux=True)
     (losses, taken), grads = jax.vmap(grad)(critics.online, y)
     if is_shared:

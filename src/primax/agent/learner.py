@@ -10,7 +10,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, UInt8
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, Shaped
 
 from primax.agent import best, mix, policy_metrics, ring
 from primax.agent import critics as critic
@@ -19,13 +19,28 @@ from primax.config.schema import Config
 from primax.errors import InputError
 from primax.methods import Method, build
 from primax.nn import nets
+from primax.rewards import keys, observations
 from primax.rewards.base import Reward
-from primax.rewards.streams import EPISODE, HEAD, INIT, REFRESH, ROUND, SNAPSHOT, stream
-from primax.rewards.transition import Recent, Step
-from primax.worlds import ACTIONS, World, tally
+from primax.rewards.keys import SimHash
+from primax.rewards.parts import normaliser
+from primax.rewards.parts.normaliser import Running
+from primax.rewards.streams import EPISODE, HEAD, INIT, KEYS, REFRESH, ROUND, SNAPSHOT, stream
+from primax.rewards.transition import Batch, Recent, Step
+from primax.worlds import GridWorld, World, tally
 
 Clock = Int[Array, ""]
 Metrics = dict[str, Float[Array, "..."]]
+
+
+class Hashed(eqx.Module):
+    """Keys of observations, in a world that gives none."""
+
+    projection: PyTree
+    """What they depend on."""
+    now: Int[Array, ""]
+    """The key of what is seen now."""
+    met: Bool[Array, " keys"]
+    """Which of them were ever met."""
 
 
 class State(eqx.Module):
@@ -35,7 +50,7 @@ class State(eqx.Module):
     key: PRNGKeyArray
     rates: critic.Rates
     world: PyTree
-    obs: UInt8[Array, "c rows cols"]
+    obs: Shaped[Array, "..."]
     memo: PyTree
     tally: tally.Tally
     critics: critic.Critics
@@ -44,6 +59,10 @@ class State(eqx.Module):
     ring: ring.Ring
     episodes: Int[Array, ""] | None = None
     """How many are over, where they end when they like."""
+    moments: Running | None = None
+    """By which vectors are brought to scale; those of the warm-up, from its end on."""
+    hashed: Hashed | None = None
+    """How states are told apart, where the world does not say."""
 
 
 class Learner(eqx.Module):
@@ -54,6 +73,11 @@ class Learner(eqx.Module):
     reward: Reward
 
     @property
+    def keys(self) -> SimHash | None:
+        """How observations become keys; None where the world gives them."""
+        return None if self.config.keys is None else keys.hashed(self.config.keys)
+
+    @property
     def is_shared(self) -> bool:
         """Whether all critics have one trunk."""
         return self.config.critics.trunk == "shared"
@@ -62,16 +86,16 @@ class Learner(eqx.Module):
         """A seed's first state; it depends on the root key and the seed alone."""
         key = jax.random.fold_in(root, seed)
         k_world, k_critics, k_reward, k_begin = jax.random.split(stream(key, INIT, 0), 4)
-        world = self.world.for_seed(seed)
+        world, spec = self.world.for_seed(seed), self.reward.spec
         first = world.reset(k_world)
         obs = world.observe(first)
-        reward, memo = self.reward.begin(self.reward.init(k_reward), obs, k_begin)
-        slot = ring.Slot(ring.pack(obs), memo)
+        moments = normaliser.start(spec.shape) if spec.kind == "vector" else None
+        seen = _scaled(moments, obs)
+        reward, memo = self.reward.begin(self.reward.init(k_reward), seen, k_begin)
+        slot = ring.Slot(ring.pack(obs, spec.kind), memo)
         zero, never = jnp.int32(0), jnp.bool_(False)
         row = _row(zero, jnp.float32(0), (zero, zero), never, never)
-        heads, planes = self.config.critics.heads, self.reward.view_shape
-        outputs = len(ACTIONS) * self.config.num_values
-        critics = critic.init(k_critics, heads, self.config.net, planes, outputs)
+        critics = critic.init(k_critics, **critic.sized(self.config, self.reward))
         critics = critic.share(critics) if self.is_shared else critics
         return State(
             seed=seed,
@@ -82,16 +106,25 @@ class Learner(eqx.Module):
             memo=memo,
             tally=tally.start(world, first),
             critics=critics,
-            best=best.start(critics.online),
+            best=best.start(critics.online, isinstance(world, GridWorld)),
             reward=reward,
             ring=ring.empty(
                 self.config.replay, None if world.can_end else world.horizon, slot, row
             ),
             episodes=zero if world.can_end else None,
+            moments=moments,
+            hashed=self._first_hashed(key, obs),
         )
 
+    def _first_hashed(self, key: PRNGKeyArray, obs: Shaped[Array, "..."]) -> Hashed | None:
+        if self.keys is None:
+            return None
+        projection = self.keys.init(stream(key, KEYS, 0), obs.shape)
+        now = self.keys.of(projection, obs[None])[0]
+        return Hashed(projection, now, jnp.zeros(self.keys.num, bool))
+
     def warm_up(self, state: State, clock: Clock) -> tuple[State, dict[str, Any]]:
-        """Random steps; nothing is learnt."""
+        """Random steps; nothing is learnt but the scale of what is seen."""
 
         def round_(carry, _):
             state, clock = carry
@@ -99,7 +132,35 @@ class Learner(eqx.Module):
             state, ended = self._collect(state, clock, k_collect, None, is_random=True)
             return (state, clock + self.config.update_every), ({}, ended)
 
-        return self._segments(state, clock, self.config.warmup, round_)
+        state, outputs = self._segments(state, clock, self.config.warmup, round_)
+        return self._settled(state, clock + self.config.warmup), outputs
+
+    def _settled(self, state: State, clock: Clock) -> State:
+        """Scale and keys by what the warm-up has seen, which is counted again by those keys."""
+        if state.moments is None and state.hashed is None:
+            return state
+        spec, num = self.reward.spec, self.config.warmup
+        age = jnp.arange(num, 0, -1)
+        rows = ring.read(state.ring, clock, age, spec.shape, spec.kind)
+        is_lived = rows.weight > 0
+        if state.moments is not None:
+            state = replace(state, moments=observations.moments(rows.obs, is_lived))
+        if state.hashed is None or self.keys is None:
+            return state
+        projection = self.keys.settle(state.hashed.projection, rows.obs, is_lived, spec.kind)
+        before, after = (self.keys.of(projection, x) for x in (rows.obs, rows.next_obs))
+        key = before * spec.num_actions + rows.action
+        hashed = Hashed(
+            projection,
+            self.keys.of(projection, state.obs[None])[0],
+            jnp.zeros(self.keys.num, bool).at[before].max(is_lived).at[after].max(is_lived),
+        )
+        return replace(
+            state,
+            hashed=hashed,
+            reward=self.reward.count(self.reward.forget(state.reward), key, is_lived),
+            ring=ring.rename(state.ring, clock, key, after),
+        )
 
     def window(self, state: State, clock: Clock) -> tuple[State, dict[str, Any]]:
         """Freezes the reward, then acts and learns for a window."""
@@ -124,6 +185,8 @@ class Learner(eqx.Module):
         state = replace(state, best=judged)
         outputs["window"] |= metrics | self._policy_metrics(state, recent, greedy, clock)
         outputs["window"] |= {} if bonus_weight is None else {"bonus_weight": bonus_weight}
+        if state.hashed is not None:
+            outputs["window"] |= {"states_met": jnp.sum(state.hashed.met, dtype=jnp.float32)}
         outputs["maps"] |= maps
         return state, outputs
 
@@ -132,7 +195,7 @@ class Learner(eqx.Module):
     ) -> tuple[Recent, Int[Array, " rows"]]:
         """The snapshot a window is frozen from, and the greedy actions after its rows."""
         age, is_written = self._ages(state, clock)
-        rows = ring.read(state.ring, clock, age, self.reward.spec.shape)
+        rows = self.read(state, clock, age)
 
         def values(views):
             found = self.action_values(state.critics.online, views, bonus_weight)
@@ -141,8 +204,18 @@ class Learner(eqx.Module):
         views = self.reward.view(rows.next_obs, rows.next_memo)
         greedy = jnp.argmax(jnp.mean(nets.map_chunks(values, views), axis=1), axis=1)
         epsilon = self.epsilon(clock)
-        policy = epsilon / len(ACTIONS) + (1.0 - epsilon) * jax.nn.one_hot(greedy, len(ACTIONS))
+        num = self.world.num_actions
+        policy = epsilon / num + (1.0 - epsilon) * jax.nn.one_hot(greedy, num)
         return Recent(rows, is_written, rows.is_end("end"), policy), greedy
+
+    def read(self, state: State, clock: Clock, age: Int[Array, " n"]) -> Batch:
+        """Rows of the ring, with vectors brought to scale."""
+        spec = self.reward.spec
+        rows = ring.read(state.ring, clock, age, spec.shape, spec.kind)
+        if state.moments is None:
+            return rows
+        before, after = (observations.scaled(state.moments, x) for x in (rows.obs, rows.next_obs))
+        return replace(rows, obs=before, next_obs=after)
 
     def _ages(self, state: State, clock: Clock) -> tuple[Int[Array, " rows"], Bool[Array, " rows"]]:
         """How old the snapshot's rows are, oldest first, and which of them were ever written."""
@@ -156,7 +229,7 @@ class Learner(eqx.Module):
         self, state: State, recent: Recent, greedy: Int[Array, " rows"], began: Clock
     ) -> Metrics:
         """How much the policy depends on the state: greedy as of the snapshot, executed as of now."""
-        num_keys, num = self.reward.spec.num_keys, len(ACTIONS)
+        num_keys, num = self.reward.spec.num_keys, self.world.num_actions
         clock = began + self.config.window
         greedy = recent.rows.next_key * num + greedy
         age = jnp.arange(1, min(policy_metrics.MI_ROWS, state.ring.capacity - 1) + 1)
@@ -170,13 +243,15 @@ class Learner(eqx.Module):
             ),
         }
 
-    def _visits(self, state: State, clock: Clock, steps: int) -> Int[Array, "rows cols"]:
-        """How often each cell was where a step was taken from, in the last steps."""
+    def _maps(self, state: State, clock: Clock, steps: int) -> dict[str, Int[Array, "rows cols"]]:
+        """How often each cell was where a step was taken from, in the last steps; if there are cells."""
+        if not isinstance(self.world, GridWorld):
+            return {}
         age = jnp.arange(1, min(steps, state.ring.capacity - 1) + 1)
         key, is_lived = ring.lived(state.ring, clock, age)
         row, col, _ = self.reward.spec.coordinates(key)
         visits = jnp.zeros(self.world.shape, jnp.int32)
-        return visits.at[row, col].add(is_lived.astype(jnp.int32))
+        return {"visits": visits.at[row, col].add(is_lived.astype(jnp.int32))}
 
     def epsilon(self, clock: Int[Array, "*n"]) -> Float[Array, "*n"]:
         """The chance of a random action at a step."""
@@ -193,7 +268,7 @@ class Learner(eqx.Module):
         self, online: PyTree, views: Any, bonus_weight: Weight = None
     ) -> Float[Array, "heads batch actions"]:
         """What every head thinks of each action: of the task and the bonus together."""
-        values = critic.values(online, nets.patches(views))
+        values = critic.values(online, self.reward.spec.see(views))
         if self.config.num_values == 2:
             assert bonus_weight is not None
             return critic.combined(values, bonus_weight)
@@ -222,7 +297,7 @@ class Learner(eqx.Module):
         episodes = jax.tree.map(lambda x: x.reshape(-1), episodes)
         noted = best.note(state.best, episodes["outcome"], episodes["is_over"])
         state = replace(state, best=noted)
-        maps = {"visits": self._visits(state, clock, steps)}
+        maps = self._maps(state, clock, steps)
         return state, {"episodes": episodes, "window": _reduce(means), "maps": maps}
 
     def _begin(self, state: State, clock: Clock) -> State:
@@ -252,7 +327,7 @@ class Learner(eqx.Module):
     def _open(self, state: State, clock: Clock) -> State:
         """Where episodes end when they like: only the slot, should the ring begin anew, and the sync."""
         is_due = clock % self.config.critics.sync_every == 0
-        slot = ring.Slot(ring.pack(state.obs), state.memo)
+        slot = ring.Slot(ring.pack(state.obs, self.reward.spec.kind), state.memo)
         critics, kept = critic.sync(state.critics, is_due), ring.open_slot(state.ring, clock, slot)
         return replace(state, critics=critics, ring=kept)
 
@@ -270,24 +345,28 @@ class Learner(eqx.Module):
         draws = (
             world.noise(k_world, num),
             jax.random.uniform(k_explore, (num,)) < self.epsilon(clock + jnp.arange(num)),
-            jax.random.randint(k_action, (num,), 0, len(ACTIONS)),
+            jax.random.randint(k_action, (num,), 0, world.num_actions),
             jax.random.split(k_reward, num),
         )
-        act = self._step_or_reset if world.can_end else self._step
+        fresh = None
+        if world.can_end:  # a first state for every step, in case it is needed, made all at once
+            fresh = jax.vmap(lambda key: world.reset(jax.random.split(key)[0]))(draws[3])
 
         def step(state: State, draw) -> tuple[State, tuple[ring.Slot, ring.Row, dict[str, Any]]]:
-            noise, is_explored, action, k_reward = draw
+            (noise, is_explored, action, k_reward), fresh = draw
             if not is_random:
                 greedy = self._greedy(state, clock, bonus_weight)
                 action = jnp.where(is_explored, action, greedy)
-            return act(world, state, action, noise, k_reward)
+            if fresh is not None:
+                return self._step_or_reset(world, state, action, noise, (fresh, k_reward))
+            return self._step(world, state, action, noise, k_reward)
 
-        state, (slots, rows, ended) = jax.lax.scan(step, state, draws, unroll=True)
+        state, (slots, rows, ended) = jax.lax.scan(step, state, (draws, fresh), unroll=not world.can_end)
         return replace(state, ring=ring.write(state.ring, clock, slots, rows)), ended
 
     def _greedy(self, state: State, clock: Clock, bonus_weight: Weight = None) -> Int[Array, ""]:
         """The action of the highest value: averaged over heads, or by this episode's head."""
-        view = self.reward.view(state.obs, state.memo)[None]
+        view = self.reward.view(_scaled(state.moments, state.obs), state.memo)[None]
         values = self.action_values(state.critics.online, view, bonus_weight)
         by_clock = clock // self.world.horizon
         number = by_clock if state.episodes is None else state.episodes
@@ -319,29 +398,39 @@ class Learner(eqx.Module):
         return after, (ring.Slot(ring.pack(obs), memo), row, {})
 
     def _step_or_reset(
-        self, world: World, state: State, action: Int[Array, ""], noise: Any, key: PRNGKeyArray
+        self,
+        world: World,
+        state: State,
+        action: Int[Array, ""],
+        noise: Any,
+        anew: tuple[Any, PRNGKeyArray],
     ):
         """One environment step, or after an episode's end a reset in its place: an idle row.
 
         The idle row's slot holds the first observation of the episode that begins. So a row still
         reads its own slot and the next, and an episode's last row the last observation.
         """
-        k_world, k_reward = jax.random.split(key)
+        (fresh, key), moved = anew, world.step(state.world, action, noise)
+        k_reward = jax.random.split(key)[1]  # the first has made the fresh state
         is_idle = world.terminated(state.world) | world.truncated(state.world)
-        moved, fresh = world.step(state.world, action, noise), world.reset(k_world)
         now = _select(is_idle, fresh, moved)
         task = jnp.where(is_idle, 0.0, world.task(moved))
-        obs, count_key = world.observe(now), world.count_key(state.world, action)
-        seen = Step(state.obs, action, obs, count_key, task)
-        reward, memo = _select(
-            is_idle,
-            self.reward.begin(state.reward, obs, k_reward),
-            self.reward.observe(state.reward, seen, k_reward),
-        )
+        obs = world.observe(now)
+        hashed, (count_key, next_key) = self._keyed(world, state, action, now, obs)
+        before, after = (_scaled(state.moments, x) for x in (state.obs, obs))
+        seen = Step(before, action, after, count_key, task)
+        if self.reward.only_counts:  # in place: a table of counts must not be copied at every step
+            reward, memo = self.reward.count(state.reward, count_key[None], ~is_idle[None]), ()
+        else:
+            reward, memo = _select(
+                is_idle,
+                self.reward.begin(state.reward, after, k_reward),
+                self.reward.observe(state.reward, seen, k_reward),
+            )
         sums = _select(is_idle, tally.start(world, fresh), tally.add(world, state.tally, moved))
         terminated = world.terminated(now) & ~is_idle
         is_over = terminated | (world.truncated(now) & ~is_idle)
-        row = _row(action, task, (count_key, world.state_key(now)), terminated, is_idle)
+        row = _row(action, task, (count_key, next_key), terminated, is_idle)
         number = state.episodes
         assert number is not None
         ended = {"outcome": tally.outcome(sums), "is_over": is_over, "episode": number}
@@ -353,8 +442,24 @@ class Learner(eqx.Module):
             tally=sums,
             reward=reward,
             episodes=number + is_over,
+            hashed=hashed,
         )
-        return after, (ring.Slot(ring.pack(obs), memo), row, ended)
+        return after, (ring.Slot(ring.pack(obs, self.reward.spec.kind), memo), row, ended)
+
+    def _keyed(
+        self,
+        world: World,
+        state: State,
+        action: Int[Array, ""],
+        now: Any,
+        obs: Shaped[Array, "..."],
+    ) -> tuple[Hashed | None, tuple[Int[Array, ""], Int[Array, ""]]]:
+        """The key of state and action, and that of the state they led to."""
+        if state.hashed is None or self.keys is None:
+            return None, (world.count_key(state.world, action), world.state_key(now))
+        was, key = state.hashed, self.keys.of(state.hashed.projection, obs[None])[0]
+        hashed = Hashed(was.projection, key, was.met.at[key].set(True))
+        return hashed, (was.now * world.num_actions + action, key)
 
     def _update(
         self, state: State, clock: Clock, key: PRNGKeyArray, bonus_weight: Weight = None
@@ -363,11 +468,12 @@ class Learner(eqx.Module):
         config, (k_sample, k_learn) = self.config, jax.random.split(key)
         high = ring.open_rows(state.ring, clock)
         age = 1 + jax.random.randint(k_sample, (config.critics.batch,), 0, high)
-        batch = ring.read(state.ring, clock, age, self.reward.spec.shape)
+        batch = self.read(state, clock, age)
         score = self.reward.score(state.reward, batch)
         paid, parts = mix.paid(config, batch.task, score, bonus_weight)
-        before = nets.patches(self.reward.view(batch.obs, batch.memo))
-        after = nets.patches(self.reward.view(batch.next_obs, batch.next_memo))
+        see = self.reward.spec.see
+        before = see(self.reward.view(batch.obs, batch.memo))
+        after = see(self.reward.view(batch.next_obs, batch.next_memo))
         critics, metrics = critic.update(
             state.critics,
             state.rates,
@@ -390,6 +496,11 @@ def make_learner(
     if made.can_end and config.snapshot != "newest":
         raise InputError("snapshot=random needs a world whose episodes are all of one length")
     return Learner(config, made, reward)
+
+
+def _scaled(moments: Running | None, obs: Shaped[Array, "..."]) -> Shaped[Array, "..."]:
+    """One observation as rewards and critics see it."""
+    return obs if moments is None else observations.scaled(moments, obs[None])[0]
 
 
 def _row(action, task, keys, terminated, idle) -> ring.Row:

@@ -6,12 +6,14 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, PyTree, UInt8
+from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, PyTree, Shaped
 
 from primax.agent import critics as critic
 from primax.agent.learner import Learner
+from primax.rewards.observations import scaled
+from primax.rewards.parts.normaliser import Running
 from primax.rewards.transition import Step
-from primax.worlds import ACTIONS, World, tally
+from primax.worlds import World, tally
 from primax.worlds.rollout import Episode
 
 
@@ -25,13 +27,15 @@ class Agent(eqx.Module):
     """The reward's state, for what the critics see of it; nothing where they see the world alone."""
     bonus_weight: Float[Array, "*seeds"] | None = None
     """What the bonus counts beside the task, where the agent is of a mix."""
+    moments: Running | None = None
+    """By which vectors are brought to scale."""
 
 
 class Moment(eqx.Module):
     """Where an episode stands."""
 
     world: PyTree
-    obs: UInt8[Array, "*episodes c rows cols"]
+    obs: Shaped[Array, "..."]
     memo: PyTree
     reward: PyTree
     tally: tally.Tally
@@ -52,7 +56,7 @@ def play(
     begun, heads, draws = jax.vmap(partial(_begin, learner, world, agent, epsilon))(keys)
 
     def step(now: Moment, draw: Any) -> tuple[Moment, Any]:
-        views = learner.reward.view(now.obs, now.memo)
+        views = learner.reward.view(scaled(agent.moments, now.obs), now.memo)
         values = learner.action_values(agent.online, views, agent.bonus_weight)
         greedy = jax.vmap(critic.greedy, in_axes=(1, 0))(values, heads)
         after, action = jax.vmap(partial(_step, learner, world))(now, greedy, draw)
@@ -78,7 +82,7 @@ def _begin(
     draws = (
         world.noise(k_noise, num),
         (words[:, 0] >> 8) * 2.0**-24 < epsilon,
-        (words[:, 1] % len(ACTIONS)).astype(jnp.int32),
+        (words[:, 1] % world.num_actions).astype(jnp.int32),
         jax.random.split(k_reward, num),
     )
     moment = Moment(first, obs, memo, reward, tally.start(world, first))

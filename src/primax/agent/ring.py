@@ -1,4 +1,4 @@
-"""The ring of experience: every observation stored once, in bits.
+"""The ring of experience: every observation stored once, binary planes in bits.
 
 Row t reads slot t as what was seen before its action and slot t + 1 as what was seen after, which is
 never the next episode's first. Where episodes are all of one length, `horizon` rows have
@@ -6,22 +6,23 @@ never the next episode's first. Where episodes are all of one length, `horizon` 
 its slot is the next episode's first observation; one slot more closes the ring.
 """
 
-import math
+from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, UInt8
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, Shaped, UInt8
 
+from primax.rewards import observations
 from primax.rewards.transition import Batch
 
 
 class Slot(eqx.Module):
     """What is kept of a moment."""
 
-    bits: UInt8[Array, "*n bytes"]
-    """The observation, eight planes' cells a byte."""
+    bits: Shaped[Array, "..."]
+    """The observation: binary planes eight cells a byte, all else as it came."""
     memo: PyTree
     """What the reward keeps with an observation."""
 
@@ -58,17 +59,9 @@ class Ring(eqx.Module):
         return self.capacity if self.horizon is None else self.horizon
 
 
-def pack(planes: UInt8[Array, "c rows cols"]) -> UInt8[Array, " bytes"]:
-    """Binary planes to bytes."""
-    return jnp.packbits(planes.reshape(-1))
-
-
-def unpack(
-    bits: UInt8[Array, "*n bytes"], planes: tuple[int, ...]
-) -> UInt8[Array, "*n c rows cols"]:
-    """Bytes to binary planes."""
-    flat = jnp.unpackbits(bits, axis=-1, count=math.prod(planes))
-    return flat.reshape(*bits.shape[:-1], *planes)
+def pack(obs: Shaped[Array, "..."], kind: str = "planes") -> Shaped[Array, "..."]:
+    """One observation as it is kept."""
+    return observations.packed(obs[None], kind)[0]
 
 
 def empty(capacity: int, horizon: int | None, slot: Slot, row: Row) -> Ring:
@@ -116,16 +109,20 @@ def open_rows(ring: Ring, written: Int[Array, ""]) -> Int[Array, ""]:
 
 
 def read(
-    ring: Ring, written: Int[Array, ""], age: Int[Array, " n"], planes: tuple[int, ...]
+    ring: Ring,
+    written: Int[Array, ""],
+    age: Int[Array, " n"],
+    shape: tuple[int, ...],
+    kind: str = "planes",
 ) -> Batch:
-    """The rows written `age` rows ago, the newest being 1."""
+    """The rows written `age` rows ago, the newest being 1; observations are of a shape and kind."""
     at, slot = (written - age) % ring.capacity, _slot(ring, written - age)
     row, before, after = _take(ring.rows, at), _take(ring.slots, slot), _take(ring.slots, slot + 1)
     return Batch(
-        obs=unpack(before.bits, planes),
+        obs=observations.unpacked(before.bits, kind, shape),
         action=row.action.astype(jnp.int32),
         task=row.task,
-        next_obs=unpack(after.bits, planes),
+        next_obs=observations.unpacked(after.bits, kind, shape),
         terminated=row.terminated,
         truncated=_truncated(ring, written, age),
         weight=1.0 - row.idle.astype(jnp.float32),
@@ -152,6 +149,16 @@ def lived(
     rows = ring.rows
     at = (written - age) % ring.capacity
     return rows.key[at], (age <= written) & ~rows.idle[at]
+
+
+def rename(
+    ring: Ring, written: Int[Array, ""], key: Int[Array, " n"], next_key: Int[Array, " n"]
+) -> Ring:
+    """Gives the newest rows, oldest first, other keys."""
+    at = (written - jnp.arange(key.shape[0], 0, -1)) % ring.capacity
+    rows = ring.rows
+    kept = replace(rows, key=rows.key.at[at].set(key), next_key=rows.next_key.at[at].set(next_key))
+    return Ring(ring.slots, kept, ring.horizon)
 
 
 def draw_episodes(

@@ -137,35 +137,34 @@ def episode_rows(
     """One row for every episode that ended, seed by seed; a pure function of a window's outputs."""
     ends = clock + config.segment * (1 + np.arange(length // config.segment))
     is_over = episodes["is_over"][0]
-    step, outcome = ends[is_over], episodes["outcome"]
+    step = ends[is_over]
     shape = (len(seeds), len(step))
-    score = outcome.score[:, is_over]
-    columns = {
+    when = {
         "seed": np.broadcast_to(np.array(seeds)[:, None], shape),
         "episode": np.broadcast_to(step // config.world.horizon - 1, shape),
         "step": np.broadcast_to(step, shape),
-        "score": score,
-        "reach": score > 0,
-        "coverage": outcome.coverage[:, is_over],
-        "distance": outcome.distance[:, is_over],
     }
-    return {name: columns[name].reshape(-1) for name in EPISODE_COLUMNS}
+    outcome = jax.tree.map(lambda x: x[:, is_over], episodes["outcome"])
+    return {name: column.reshape(-1) for name, column in (when | _told(outcome)).items()}
 
 
 def free_episode_rows(seeds: tuple[int, ...], clock: int, episodes: Any) -> Table:
     """The same where episodes end when they like: [seed, step] says which steps ended one."""
     seed, step = np.nonzero(episodes["is_over"])
     outcome = jax.tree.map(lambda x: x[seed, step], episodes["outcome"])
-    columns = {
+    return {
         "seed": np.array(seeds)[seed],
         "episode": episodes["episode"][seed, step],
         "step": clock + 1 + step,
-        "score": outcome.score,
-        "reach": outcome.score > 0,
-        "coverage": outcome.coverage,
-        "distance": outcome.distance,
+        **_told(outcome),
     }
-    return {name: columns[name] for name in EPISODE_COLUMNS}
+
+
+def _told(outcome: Any) -> Table:
+    """The columns of what is known of episodes."""
+    known = {"score": outcome.score, "reach": outcome.score > 0}
+    more = {name: getattr(outcome, name) for name in ("coverage", "distance", "length")}
+    return known | {name: column for name, column in more.items() if column is not None}
 
 
 def window_rows(seeds: tuple[int, ...], clock: int, metrics: Any) -> Table:

@@ -14,14 +14,15 @@ import numpy as np
 from primax.anywhere import door, files
 from primax.anywhere.config import BonusConfig, Critics, Episodes
 from primax.anywhere.core import BonusState, Core
-from primax.anywhere.keys import Given, Keys, Same, SimHash, find
-from primax.anywhere.space import KINDS, Space
+from primax.anywhere.space import Space
 from primax.anywhere.transition import Transition
 from primax.config.fields import flatten, override
 from primax.errors import InputError
 from primax.methods import Method, find_method
 from primax.nn.encoders import Encoder, Own
+from primax.nn.encoders import encoder as encoder_of
 from primax.rewards.base import Reward, Spec
+from primax.rewards.keys import Given, Keys, Same, SimHash, find
 from primax.rewards.transition import Batch
 
 IMAGES = 20_000
@@ -243,7 +244,7 @@ def bonus(
     changes = {"envs": envs} | ({} if gamma is None else {"critics.gamma": gamma})
     given = {name: str(value) for name, value in (changes | dict(settings or {})).items()}
     config = _configured(entry, space, given)
-    sees = KINDS[space.kind] if encoder is None else encoder
+    sees = encoder_of(space.kind, config.net) if encoder is None else encoder
     if not isinstance(sees, Encoder):
         if not callable(sees):
             raise InputError(f"encoder takes a function of (key, width), got {sees!r}")

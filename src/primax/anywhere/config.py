@@ -79,6 +79,11 @@ class BonusConfig:
         return "newest"
 
     @property
+    def horizon(self) -> int:
+        """Steps after which an episode is cut."""
+        return self.world.horizon
+
+    @property
     def reward_gamma(self) -> float:
         """The discount under which the reward is valued: the agent's."""
         return self.critics.gamma

@@ -14,11 +14,11 @@ from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, PyTree, Shaped
 
 from primax.anywhere import store
 from primax.anywhere.config import BonusConfig
-from primax.anywhere.keys import Given, Keys
 from primax.anywhere.store import Rows
 from primax.anywhere.transition import Transition
-from primax.rewards import streams
+from primax.rewards import observations, streams
 from primax.rewards.base import Metrics, Reward
+from primax.rewards.keys import Given, Keys
 from primax.rewards.parts import normaliser
 from primax.rewards.transition import Batch, Recent, Step
 
@@ -91,7 +91,7 @@ class Core:
 
     def _no_rows(self, obs: Shaped[Array, "envs ..."], memo: PyTree) -> Rows:
         """As many as are kept, of zeros: nothing in them is a step."""
-        kept, envs = store.packed(obs, self.reward.spec.kind), self.config.envs
+        kept, envs = observations.packed(obs, self.reward.spec.kind), self.config.envs
         whole, number, never = (jnp.zeros(envs, kind) for kind in (jnp.int32, jnp.float32, bool))
         tick = Rows(kept, kept, whole, number, whole, whole, never, never, never, memo, memo)
         return jax.tree.map(lambda x: jnp.zeros((self.config.ticks, *x.shape), x.dtype), tick)
@@ -107,14 +107,14 @@ class Core:
         spec, before = self.reward.spec, state.clock
         state = self._begin(state, step)
         key, next_key = self._keys(state, step)
-        obs, next_obs = (store.scaled(state.moments, x) for x in (step.obs, step.next_obs))
+        obs, next_obs = (observations.scaled(state.moments, x) for x in (step.obs, step.next_obs))
         lived = Step(obs, step.action, next_obs, key * spec.num_actions + step.action, step.task)
         memo = state.memo
         state = self._observe(state, lived, step.valid)
         is_over = step.terminated | step.truncated
         rows = Rows(
-            obs=store.packed(step.obs, spec.kind),
-            next_obs=store.packed(step.next_obs, spec.kind),
+            obs=observations.packed(step.obs, spec.kind),
+            next_obs=observations.packed(step.next_obs, spec.kind),
             action=step.action,
             task=step.task,
             key=lived.key,
@@ -150,7 +150,7 @@ class Core:
     def batch(self, state: BonusState, steps: Transition) -> Batch:
         """Transitions [n] as the reward sees them."""
         key, next_key = self._keys(state, steps)
-        obs, next_obs = (store.scaled(state.moments, x) for x in (steps.obs, steps.next_obs))
+        obs, next_obs = (observations.scaled(state.moments, x) for x in (steps.obs, steps.next_obs))
         return Batch(
             obs=obs,
             action=steps.action,
@@ -188,7 +188,7 @@ class Core:
         k_first = jax.random.split(streams.stream(state.key, streams.INIT, 0), 4)[3]
         _, k_later = jax.random.split(streams.stream(state.key, streams.EPISODE, state.clock))
         keys = self._by_env(jnp.where(state.clock == 0, k_first, k_later))
-        obs = store.scaled(state.moments, step.obs)
+        obs = observations.scaled(state.moments, step.obs)
 
         def one(now, env):
             own, memo, obs, is_first, key = env
@@ -301,7 +301,9 @@ class Core:
         spec, rows = self.reward.spec, state.rows
         moments = state.moments
         if moments is not None:
-            moments = store.moments(rows.obs.reshape(-1, *spec.shape), rows.is_lived.reshape(-1))
+            moments = observations.moments(
+                rows.obs.reshape(-1, *spec.shape), rows.is_lived.reshape(-1)
+            )
         state = replace(state, moments=moments)
         state = self._settled(state)
         key = streams.stream(state.key, streams.REFRESH, state.clock)
@@ -316,7 +318,7 @@ class Core:
         spec, num = self.reward.spec, self.config.warm_ticks
         rows = jax.tree.map(lambda x: x[:num].reshape(-1, *x.shape[2:]), state.rows)
         obs, next_obs = (
-            store.unpacked(x, spec.kind, spec.shape) for x in (rows.obs, rows.next_obs)
+            observations.unpacked(x, spec.kind, spec.shape) for x in (rows.obs, rows.next_obs)
         )
         keys = self.keys.settle(state.keys, obs, rows.is_lived, spec.kind)
         key = self.keys.of(keys, obs) * spec.num_actions + rows.action

@@ -13,10 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from primax.anywhere.keys import Function, Given, Keys, Same
 from primax.anywhere.space import Space
 from primax.anywhere.transition import Transition
 from primax.errors import InputError
+from primax.rewards.keys import Function, Given, Keys, Same
 
 
 def is_known(x: Any) -> bool:

@@ -8,11 +8,9 @@ import numpy as np
 from jaxtyping import Array, Shaped
 
 from primax.errors import InputError, check_choice, check_range
-from primax.nn.encoders import Encoder, Image, Planes, Vector
-from primax.worlds import ACTIONS, World
+from primax.nn.encoders import KINDS
+from primax.worlds import GridWorld, World
 
-KINDS: dict[str, Encoder] = {"planes": Planes(), "image": Image(), "vector": Vector()}
-"""Kinds of observations, and how networks see each unless told otherwise."""
 MOST_ACTIONS = 1_000
 
 
@@ -92,13 +90,13 @@ class Space:
         """Of a Gymnasium environment (one or many), a gymnax environment, or one of our worlds."""
         if isinstance(env, World):
             return cls(
-                obs=env.planes,
-                num_actions=len(ACTIONS),
-                kind="planes",
+                obs=env.obs_shape,
+                num_actions=env.num_actions,
+                kind=env.kind,
                 num_keys=env.num_keys,
                 horizon=env.horizon,
                 planes=env.channels,
-                has_cells=True,
+                has_cells=isinstance(env, GridWorld),
             )
         seen, done = (
             getattr(env, f"single_{name}", None) or getattr(env, name, None)

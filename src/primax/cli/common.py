@@ -13,10 +13,10 @@ from primax.agent.memory import check_room
 from primax.config.fields import override, parse_pairs
 from primax.config.schema import Config
 from primax.config.seeds import parse_seeds
-from primax.errors import InputError, lookup
+from primax.errors import InputError
 from primax.presets import configure
 from primax.runs.cache import use_cache
-from primax.worlds import WORLDS, World
+from primax.worlds import SUITE, WORLDS, World, world_kind
 
 # The first stops the compiler from choosing GPU kernels by timing them, which differs from process
 # to process; without timing, its Triton products are slower than the vendor's.
@@ -25,7 +25,7 @@ SAME_BITS = ("--xla_gpu_deterministic_ops=true", "--xla_gpu_enable_triton_gemm=f
 
 def world_from(name: str, pairs: Iterable[str]) -> World:
     """A world by name, with `OPTION=VALUE` pairs; `world.OPTION` is the same option."""
-    kind = lookup("world", name, WORLDS)
+    kind = world_kind(name)
     settings = {key.removeprefix("world."): value for key, value in parse_pairs(pairs).items()}
     return kind.of(override(kind.options()(), settings))
 
@@ -38,7 +38,7 @@ def set_option(parser: argparse.ArgumentParser, takes: str, what: str) -> None:
 def run_options(parser: argparse.ArgumentParser) -> None:
     """The options of every command that trains."""
     parser.add_argument("method", help="see primax list")
-    parser.add_argument("world", help=", ".join(WORLDS))
+    parser.add_argument("world", help=f"{', '.join(WORLDS)}, or one of a suite: {SUITE}")
     parser.add_argument(
         "--seeds",
         default="15",

@@ -97,7 +97,8 @@ def _announced(trained: Trained, episodes: int, epsilon: float) -> str:
 def _table(done: Evaluation) -> Table:
     """A row for each seed, and one for their mean."""
     table = Table(box=SIMPLE_HEAD)
-    for column in ("seed", "episodes", "score", "95% interval", "reach", "coverage"):
+    last = "coverage" if done.length is None else "length"
+    for column in ("seed", "episodes", "score", "95% interval", "reach", last):
         table.add_column(column, justify="right")
     for row, seed in enumerate(done.seeds):
         mean, std = stats.mean_std(done.score[row])
@@ -127,4 +128,8 @@ def _notes(done: Evaluation, world: World) -> list[str]:
 
 
 def _shares(done: Evaluation, rows: slice) -> tuple[str, str]:
-    return f"{done.reach[rows].mean():.3f}", f"{done.coverage[rows].mean(dtype=float):.3f}"
+    reach = f"{done.reach[rows].mean():.3f}"
+    if done.coverage is None:
+        assert done.length is not None
+        return reach, f"{done.length[rows].mean(dtype=float):.1f}"
+    return reach, f"{done.coverage[rows].mean(dtype=float):.3f}"

@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> None:
     console.print(_shown(found, explain.choose(found.table, at, args.top), console.width))
     if args.csv:
         files.overwrite(args.csv, csv_rows(found.table, True))
-        console.print(f"{args.csv}: {len(found.table['row']):,} keys")
+        console.print(f"{args.csv}: {len(found.table['action']):,} keys")
     if args.png:
         _draw(found, args)
         console.print(f"{args.png}")
@@ -104,15 +104,18 @@ def _shown(found: explain.Explained, rows: np.ndarray, width: int) -> Table:
     columns = {name: title for name, title in columns.items() if name in found.table}
     table = Table(box=SIMPLE_HEAD, padding=(0, 1), collapse_padding=True)
     left = ("cell", "act", "seen by")
-    for name in ("cell", "lvl", "act", *columns.values(), "seen by"):
+    has_cells = "row" in found.table
+    place = ("cell", "lvl") if has_cells else ("state",)
+    for name in (*place, "act", *columns.values(), "seen by"):
         table.add_column(name, justify="left" if name in left else "right", no_wrap=True)
     data = found.table
     for i in rows.tolist():
-        place = f"{data['row'][i]},{data['col'][i]}"
+        where = [f"{data['row'][i]},{data['col'][i]}", str(data["level"][i])] if has_cells else []
+        where = where or [str(data["state"][i])]
+        action = int(data["action"][i])
         numbers = [_number(data[name][i]) for name in columns]
-        table.add_row(
-            place, str(data["level"][i]), ACTIONS[data["action"][i]], *numbers, _noisiest(data, i)
-        )
+        act = ACTIONS[action] if has_cells else str(action)
+        table.add_row(*where, act, *numbers, _noisiest(data, i))
     table.caption = (
         "left: the noise that remains after the gate; "
         "seen by: the detector that measured the most noise"
@@ -136,6 +139,8 @@ def _number(value: np.generic) -> str:
 
 
 def _draw(found: explain.Explained, args: argparse.Namespace) -> None:
+    if found.walls is None:
+        raise InputError("--png draws maps over a grid: this run's world has none; --csv has all")
     world = f"PRIME on {world_name(found.config.world)}, seed {found.seed}"
     if args.step is None:
         began = found.step - found.config.window

@@ -14,7 +14,7 @@ from primax.config.fields import walk
 from primax.errors import canonical, lookup
 from primax.methods import METHODS
 from primax.presets import PRESETS, paper
-from primax.worlds import WORLDS
+from primax.worlds import SUITE, SUITES, WORLDS, is_suite, world_name
 
 METHOD, WORLD = "prime", "butterflies"
 """Whose fields are listed unless others are named."""
@@ -32,8 +32,9 @@ def options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     method, world = args.method, args.world
     if method and not world and "+" not in method:  # or a world alone
-        lookup("method or world", method, {**METHODS, **WORLDS})
-        if canonical(method) in WORLDS:
+        if not is_suite(method):
+            lookup("method or world", method, {**METHODS, **WORLDS})
+        if is_suite(method) or canonical(method) in WORLDS:
             method, world = None, method
     console = plain_console()
     if not (method or world):
@@ -46,6 +47,7 @@ def _show_names(console: Console) -> None:
     what["task+BONUS"] = "the task with one of the others beside it: primax list task+prime"
     console.print(_table("methods", what))
     worlds = {name: str(kind.__doc__).splitlines()[0] for name, kind in WORLDS.items()}
+    worlds["SUITE:ID"] = f"one of {', '.join(SUITES)}: {SUITE} (pip install 'primax-rl[suites]')"
     console.print(_table("worlds", worlds))
     console.print(_table("presets", {name: what for name, (what, _, _) in PRESETS.items()}))
 
@@ -55,7 +57,10 @@ def _show_fields(console: Console, method: str, world: str) -> None:
     table = Table(box=SIMPLE_HEAD)
     for column in ("field", "symbol", "value", "what"):
         table.add_column(column, no_wrap=column in ("field", "symbol"))  # to be copied whole
-    table.title, table.title_justify = f"fields of {config.method} in {canonical(world)}", "left"
+    table.title, table.title_justify = (
+        f"fields of {config.method} in {world_name(config.world)}",
+        "left",
+    )
     for field in walk(config):
         if field.name != "method":  # an argument, not a setting
             value = str(field.value).strip()

@@ -150,7 +150,12 @@ def _hints(kind: type) -> dict[str, tuple[tuple[type, ...], tuple[Rule, ...], st
 
 @cache
 def _docs(kind: type) -> dict[str, str]:
-    """The line written under each field of a dataclass; nothing where there is no source."""
+    """The line written under each field of a dataclass; nothing where there is no source.
+
+    A dataclass that is made while the program runs has them as `DOCS`.
+    """
+    if "DOCS" in vars(kind):
+        return vars(kind)["DOCS"]
     try:
         source = inspect.getsource(kind)
     except (OSError, TypeError):

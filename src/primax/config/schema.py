@@ -26,6 +26,8 @@ class NetConfig:
     """Of the embedding: `linear` (the paper's text taken literally) or `relu`."""
     precision: Annotated[str, Choice(("default", "highest", "bfloat16"))] = "default"
     """`default` (float32; on a GPU factors of products in TF32 or float16), `highest` (float32), or `bfloat16`."""
+    planes: Annotated[str, Choice(("grid", "flat")), Later()] = "grid"
+    """Whether planes go through convolutions (`grid`), or as one row of numbers through two hidden layers (`flat`)."""
     kernels: bool = True
     """Whether the trunk runs as kernels of its own where it can: on a GPU, not at `highest`."""
 
@@ -107,6 +109,19 @@ class MixConfig:
 
 
 @dataclass(frozen=True)
+class KeysConfig:
+    """How observations become states that can be counted, in worlds that give no key of their own."""
+
+    bits: Annotated[int, Range(1, 32)] = 32
+    """Signs of random projections in an observation's code (SimHash)."""
+    size: Annotated[int, Range(2, 10_000_000)] = 65_536
+    """Keys that codes are spread over, where there are more codes."""
+
+    def __post_init__(self):
+        check(self, "keys.")
+
+
+@dataclass(frozen=True)
 class StartConfig:
     """The networks a run began with, where they were not new: those of `primax train --from`."""
 
@@ -161,15 +176,34 @@ class Config:
     """How the task and a bonus are mixed, where they are."""
     start: StartConfig | None = None
     """The networks it began with, where they were not new."""
+    keys: KeysConfig | None = None
+    """How states are told apart, where the world does not say."""
 
     def __post_init__(self):
         check(self)
         if self.method.startswith("task+") != (self.mix is not None):
             raise InputError(f"method {self.method!r} and mix do not fit: `task+prime` has a mix")
-        horizon, every = self.world.horizon, self.update_every
+        every = self.update_every
+        self._multiple("window", self.window, every, f"update_every ({every})")
+        if self.is_free:
+            check_range("replay", self.replay, 2, 10**8)
+            parts = {"replay": self.replay, "warmup": self.warmup}
+            parts |= {"critics.sync_every": self.critics.sync_every}
+            for name, value in parts.items():
+                self._multiple(name, value, every, f"update_every ({every})")
+        else:
+            self._check_horizon(self.world.horizon, every)
+        if self.warmup >= self.replay:
+            raise InputError(f"warmup ({self.warmup}) must be shorter than replay ({self.replay})")
+        if self.recent >= self.replay:
+            raise InputError(f"recent ({self.recent}) must be shorter than replay ({self.replay})")
+        if hasattr(self.reward, "check_fits"):
+            self.reward.check_fits(self)
+
+    def _check_horizon(self, horizon: int, every: int) -> None:
+        """What must fit episodes that are all of one length."""
         check_range("replay", self.replay, 2 * horizon, 10**8)
         self._multiple("replay", self.replay, horizon, f"world.horizon ({horizon})")
-        self._multiple("window", self.window, every, f"update_every ({every})")
         self._multiple("world.horizon", horizon, every, f"update_every ({every})")
         shared = f"{self.segment}, the greatest common divisor of window and world.horizon"
         self._multiple("warmup", self.warmup, self.segment, shared)
@@ -178,14 +212,8 @@ class Config:
             raise InputError(
                 f"steps ({self.total_steps}) must be at least one world.horizon ({horizon})"
             )
-        if self.warmup >= self.replay:
-            raise InputError(f"warmup ({self.warmup}) must be shorter than replay ({self.replay})")
-        if self.recent >= self.replay:
-            raise InputError(f"recent ({self.recent}) must be shorter than replay ({self.replay})")
         if self.snapshot == "random":
             self._multiple("recent", self.recent, horizon, f"world.horizon ({horizon})")
-        if hasattr(self.reward, "check_fits"):
-            self.reward.check_fits(self)
 
     @staticmethod
     def _multiple(name: str, value: int, unit: int, what: str) -> None:
@@ -203,8 +231,24 @@ class Config:
         return self.mix.gamma if self.mix and self.num_values == 2 else self.critics.gamma
 
     @property
+    def is_free(self) -> bool:
+        """Whether episodes end when they like, and no length here need fit them."""
+        return getattr(self.world, "is_free", False)
+
+    @property
+    def horizon(self) -> int:
+        """Steps after which an episode is cut."""
+        return self.world.horizon or self.world.own_horizon
+
+    @property
     def segment(self) -> int:
-        """The longest stretch in which neither an episode nor a window ends."""
+        """The longest stretch in which nothing happens that happens by the clock.
+
+        That is a window's end, and an episode's where all are of one length; else the ring's end,
+        that of the warm-up, and a sync of the targets.
+        """
+        if self.is_free:
+            return math.gcd(self.window, self.warmup, self.replay, self.critics.sync_every)
         return math.gcd(self.window, self.world.horizon)
 
     @property

@@ -5,6 +5,7 @@ builds fresh networks on top of that (`build`). It has no arrays of its own.
 """
 
 import abc
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -174,3 +175,25 @@ def _embedded(
 ) -> Float[Array, "n embedding"]:
     x = embed.shift((x @ embed.weight.astype(x.dtype)).astype(jnp.float32))
     return jax.nn.relu(x) if config.activation == "relu" else x
+
+
+@dataclass(frozen=True)
+class Flat(Encoder):
+    """Binary planes as one row of numbers, through two hidden layers."""
+
+    def see(self, obs: Observations) -> Float[Array, "n inputs"]:
+        return obs.reshape(obs.shape[0], -1).astype(jnp.float32)
+
+    def build(
+        self, key: PRNGKeyArray, shape: tuple[int, ...], config: NetConfig, *beside: tuple[int, int]
+    ) -> Built:
+        return Vector().build(key, (math.prod(shape),), config, *beside)
+
+
+def encoder(kind: str, net: NetConfig) -> Encoder:
+    """How networks see observations of a kind, unless told otherwise."""
+    return Flat() if kind == "planes" and net.planes == "flat" else KINDS[kind]
+
+
+KINDS: dict[str, Encoder] = {"planes": Planes(), "image": Image(), "vector": Vector()}
+"""Kinds of observations, and how networks see each by default."""

@@ -107,6 +107,7 @@ def _reference(name: str, options: Options, policy: str, episodes: int) -> Refer
     world, exact = _world(name, options), _average(name, options, policy)
     found = outcomes(world, make_policy(policy, world), 0, REPEATS * episodes)
     scores = np.asarray(found.score, float).reshape(REPEATS, episodes)
+    assert found.distance is not None and found.coverage is not None  # worlds of the paper
     chased = found.distance[np.isfinite(found.distance)]
     return Reference(
         average=float(scores.mean()) if exact is None else exact,

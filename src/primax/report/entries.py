@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from primax.errors import InputError
 from primax.report import naming
 from primax.report.naming import LineStyle, Place
@@ -18,6 +20,7 @@ from primax.runs.config_json import PLUGIN
 from primax.runs.naming import folders
 from primax.runs.read import Run, open_run
 from primax.runs.tables import Table
+from primax.worlds import on_grid
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -115,16 +118,18 @@ def _read(run: Run, place: Place) -> Read:
     return Read(
         attempt("episodes", lambda: _scored(run)),
         windows,
-        _then(windows, "windows", lambda table: grid(table, len(run.seeds))),
+        _then(windows, "windows", lambda table: grid(table, run.seeds)),
         maps,
         attempt("replays", lambda: _played(run, place, maps)),
     )
 
 
 def _scored(run: Run) -> Grid:
-    found = grid(run.episodes, len(run.seeds))
+    found = grid(run.episodes, run.seeds)
     if "score" not in found:
         raise InputError("episodes.csv has no column score")
+    if not found["score"].size:
+        raise InputError("no episode is over yet")
     return found
 
 
@@ -177,7 +182,7 @@ class Scores:
 
 
 def _scores(table: Grid) -> Scores:
-    return Scores(curves.episodes(table), curves.measures(table), int(table["step"][-1]))
+    return Scores(curves.episodes(table), curves.measures(table), int(np.nanmax(table["step"])))
 
 
 def _then(found: T | Gap, part: str, use: Callable[[T], U]) -> U | Gap:
@@ -197,4 +202,4 @@ def _played(run: Run, place: Place, maps: heat.Arrays | Gap) -> dict[str, Any]:
         None if isinstance(maps, Gap) else maps,
         None if isinstance(kept, Gap) else kept,
     )
-    return replays.pack(lines, place.world, known)
+    return replays.pack(lines, on_grid(place.world, "a recorded episode"), known)

@@ -26,7 +26,8 @@ PANEL = (4.4, 3.0)
 """Inches, without the legend."""
 SAMPLE, LETTER, LINE = 0.55, 0.062, 0.19
 """Inches that a legend's line, a letter and a row take."""
-COLUMNS = {column.name: column for column in (*curves.EPISODES, *curves.WINDOWS)}
+EPISODES = (*curves.EPISODES, curves.LENGTH)
+COLUMNS = {column.name: column for column in (*EPISODES, *curves.WINDOWS)}
 
 
 def draw(runs: Sequence[Run], path: Path, column: str = "score") -> None:
@@ -54,8 +55,8 @@ def draw(runs: Sequence[Run], path: Path, column: str = "score") -> None:
 
 def _curve(run: Run, column: str) -> tuple[Floats, Floats]:
     """Steps, and values [seed, point], smoothed and thinned as on the report's page."""
-    is_episodes = column in {of.name for of in curves.EPISODES}
-    table = grid(run.episodes if is_episodes else run.windows, len(run.seeds))
+    is_episodes = column in {of.name for of in EPISODES}
+    table = grid(run.episodes if is_episodes else run.windows, run.seeds)
     if column in table:
         steps, values = (curves.smoothed if is_episodes else curves.binned)(table, column)
         known = np.isfinite(values).all(axis=0)

@@ -11,7 +11,7 @@ from primax.report.entries import Entries, Entry
 from primax.report.naming import Place
 from primax.report.parts import curves, heat, lines
 from primax.report.reading import Gap, attempt
-from primax.worlds import ACTIONS, World
+from primax.worlds import ACTIONS, GridWorld, World
 
 MANY = 7
 """More lines than this at once cannot be told apart."""
@@ -89,13 +89,19 @@ def index(entries: Entries, groups: list[dict[str, Any]]) -> dict[str, Any]:
             for group in groups
         ],
         "columns": {
-            "episodes": [asdict(column) for column in curves.EPISODES],
+            "episodes": [asdict(column) for column in (*curves.EPISODES, *_lengths(entries))],
             "windows": [asdict(column) for column in curves.WINDOWS],
         },
         "many": MANY,
         "maps": heat.MAPS,
         "actions": list(ACTIONS),
     }
+
+
+def _lengths(entries: Entries) -> list[curves.Column]:
+    """The length of episodes, where some run has them end when they like."""
+    known = [entry.curves.get("episodes", {}).get("columns", {}) for entry in entries.runs]
+    return [curves.LENGTH] if any(curves.LENGTH.name in columns for columns in known) else []
 
 
 def _run(entry: Entry) -> dict[str, Any]:
@@ -119,7 +125,9 @@ def _run(entry: Entry) -> dict[str, Any]:
 
 
 def _walls(world: World | None) -> list[int]:
-    return [] if world is None else np.flatnonzero(np.asarray(world.walls)).tolist()
+    if not isinstance(world, GridWorld):
+        return []
+    return np.flatnonzero(np.asarray(world.walls)).tolist()
 
 
 def alike(world: World | None, seeds: tuple[int, ...]) -> list[dict[str, Any]]:

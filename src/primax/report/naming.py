@@ -12,7 +12,7 @@ from primax.paper.figures.drawing import STYLE
 from primax.report.reading import attempt
 from primax.runs.naming import method_label, method_of
 from primax.runs.read import Run
-from primax.worlds import World, make_world
+from primax.worlds import GridWorld, World, make_world
 
 OTHERS = ("#CC79A7", "#56B4E9", "#D55E00", "#009E73", "#E69F00", "#0072B2")
 """Okabe and Ito's, for methods without a colour of their own."""
@@ -84,6 +84,8 @@ def _key(run: Run, world: World | None) -> Any:
     options = sorted((k, str(v)) for k, v in run.content["world"].items() if k != "layout")
     if world is None:
         return run.world, tuple(options), str(run.content["world"].get("layout"))
+    if not isinstance(world, GridWorld):
+        return run.world, tuple(options)
     return run.world, tuple(options), np.asarray(world.walls).tobytes(), world.start
 
 
@@ -103,8 +105,10 @@ def _titled(firsts: list[tuple[Run, World | None]]) -> list[Place]:
 
 
 def _title(run: Run, world: World | None) -> str:
+    if ":" in run.world:
+        return run.world
     title = run.world.replace("_", " ").title() or "a world without a name"
-    return title if world is None else title + " {} × {}".format(*world.shape)
+    return title + " {} × {}".format(*world.shape) if isinstance(world, GridWorld) else title
 
 
 def _settings(run: Run, is_world: bool) -> dict[str, Any]:

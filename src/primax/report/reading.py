@@ -1,16 +1,16 @@
 """The parts of a page, each read with patience: it is there, or it is said why it is not."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from primax.errors import InputError
 from primax.runs.read import Floats, Run
-from primax.runs.tables import Table
+from primax.runs.tables import Table, rows_by_seed
 
 T = TypeVar("T")
 Grid = dict[str, Floats]
-"""Columns [seed, row], and `step` [row]."""
+"""Columns [seed, row], and `step`, which is mostly [row]."""
 FILES = {
     "episodes": "episodes.csv",
     "windows": "windows.csv",
@@ -57,7 +57,12 @@ def gaps_of(run: Run) -> list[Gap]:
     return gaps
 
 
-def grid(table: Table, num_seeds: int) -> Grid:
-    """Columns a row a seed, of a table that is in order."""
-    columns = {key: column.reshape(num_seeds, -1) for key, column in table.items() if key != "seed"}
-    return columns | {"step": columns["step"][0]}
+def grid(table: Table, seeds: Sequence[int]) -> Grid:
+    """Columns a row a seed, of a table that is in order.
+
+    Where seeds have rows at other steps, as of episodes that end when they like, `step` is
+    [seed, row] too, and rows that a seed has not are not numbers.
+    """
+    columns = {name: rows_by_seed(table, seeds, name) for name in table if name != "seed"}
+    steps = columns["step"]
+    return columns | {"step": steps[0] if (steps == steps[:1]).all() else steps}

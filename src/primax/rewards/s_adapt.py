@@ -35,8 +35,8 @@ class SAdaptConfig:
 
     def check_fits(self, config: Any) -> None:
         """Refuses a warm-up without one whole random episode to compare with."""
-        if config.warmup < config.world.horizon:
-            short = f"warmup ({config.warmup}) must hold one world.horizon ({config.world.horizon})"
+        if config.warmup < config.horizon:
+            short = f"warmup ({config.warmup}) must hold one world.horizon ({config.horizon})"
             raise InputError(f"{short}: its random episodes are what the bandit compares with")
 
 

@@ -3,7 +3,7 @@
 import jax
 from jaxtyping import Array, Int, PRNGKeyArray
 
-INIT, EPISODE, ROUND, REFRESH, SNAPSHOT, HEAD, LEARN, PLAY = range(8)
+INIT, EPISODE, ROUND, REFRESH, SNAPSHOT, HEAD, LEARN, PLAY, KEYS = range(9)
 
 
 def stream(key: PRNGKeyArray, use: int, clock: Int[Array, ""] | int) -> PRNGKeyArray:

@@ -11,6 +11,7 @@ from primax.config.schema import (
     Config,
     CriticsConfig,
     ExploreConfig,
+    KeysConfig,
     MixConfig,
     NetConfig,
     StartConfig,
@@ -19,7 +20,7 @@ from primax.config.seeds import check_seeds
 from primax.errors import InputError
 from primax.methods import known_method
 from primax.runs import disk
-from primax.worlds import WORLDS, world_name
+from primax.worlds import WORLDS, world_kind, world_name
 
 T = TypeVar("T")
 Seeds = tuple[int, ...]
@@ -67,9 +68,10 @@ def from_json(content: dict[str, Any]) -> tuple[Config, Seeds]:
     content = dict(content)
     seeds, world = tuple(content.pop("seeds")), dict(content.pop("world"))
     name = world.pop("name")
-    options = _known("world", name, WORLDS.get(name)).options()(**world)
+    kind = world_kind(name) if ":" in name else _known("world", name, WORLDS.get(name))
+    options = kind.options()(**world)
     groups = {"net": NetConfig, "critics": CriticsConfig, "explore": ExploreConfig}
-    some = {"mix": MixConfig, "start": StartConfig}
+    some = {"mix": MixConfig, "start": StartConfig, "keys": KeysConfig}
     groups = {**groups, **{name: kind for name, kind in some.items() if name in content}}
     content |= {name: group(**content[name]) for name, group in groups.items()}
     entry = _known("method", content["method"], known_method(content["method"]))

@@ -41,10 +41,12 @@ class Evaluation:
     """The networks as they were in the end, at their best, or at the oracle's best."""
     epsilon: float
     score: np.ndarray
-    coverage: np.ndarray
-    """Share of all cells that the agent stood on."""
-    distance: np.ndarray
+    coverage: np.ndarray | None = None
+    """Share of all cells that the agent stood on; None without a grid."""
+    distance: np.ndarray | None = None
     """Mean distance to the nearest target; not a number where there was none."""
+    length: np.ndarray | None = None
+    """Steps, where episodes end when they like."""
 
     @property
     def reach(self) -> np.ndarray:
@@ -65,9 +67,9 @@ class Evaluation:
             "episode": np.broadcast_to(np.arange(shape[1]), shape),
             "score": self.score,
             "reach": self.reach,
-            "coverage": self.coverage,
-            "distance": self.distance,
         }
+        more = {name: getattr(self, name) for name in ("coverage", "distance", "length")}
+        columns |= {name: column for name, column in more.items() if column is not None}
         return {name: column.reshape(-1) for name, column in columns.items()}
 
     def __repr__(self) -> str:
@@ -117,7 +119,7 @@ def play_all(
     trained: Trained, episodes: int, epsilon: float, key: int, on_chunk: OnChunk
 ) -> Evaluation:
     """Plays them, chunk by chunk."""
-    playing, parts = player(trained, epsilon, key), list[Outcome]()
+    playing, parts = player(trained, epsilon, key, has_states=False), list[Outcome]()
     for chunk in range(-(-episodes // SIDE_BY_SIDE)):
         parts.append(jax.tree.map(np.asarray, playing(chunk)[0]))
         on_chunk(min(episodes, (chunk + 1) * SIDE_BY_SIDE), episodes)
@@ -130,11 +132,17 @@ def play_all(
         whole.score,
         whole.coverage,
         whole.distance,
+        whole.length,
     )
 
 
-def player(trained: Trained, epsilon: float, key: int) -> Callable[[int], tuple[Outcome, Episode]]:
-    """From the number of a chunk to its episodes, [seed, episode, ...]: one compiled program."""
+def player(
+    trained: Trained, epsilon: float, key: int, has_states: bool = True
+) -> Callable[[int], tuple[Outcome, Episode]]:
+    """From the number of a chunk to its episodes, [seed, episode, ...]: one compiled program.
+
+    Without `has_states` only how they went: the states of long episodes would fill the memory.
+    """
     learner = trained.learner
 
     @jax.jit
@@ -143,7 +151,8 @@ def player(trained: Trained, epsilon: float, key: int) -> Callable[[int], tuple[
 
         def one(agent: Agent) -> tuple[Outcome, Episode]:
             of_seed = jax.random.fold_in(root, agent.seed)
-            return play(learner, agent, epsilon, jax.vmap(partial(stream, of_seed, PLAY))(ids))
+            played = play(learner, agent, epsilon, jax.vmap(partial(stream, of_seed, PLAY))(ids))
+            return played if has_states else (played[0], Episode((), jnp.zeros(0, jnp.int32)))
 
         return jax.vmap(one)(agents)
 

@@ -27,7 +27,6 @@ from primax.runs import npz
 from primax.runs.config_json import as_json, from_json
 from primax.runs.read import Run, open_run
 from primax.runs.tables import FURTHEST
-from primax.worlds import ACTIONS
 
 FORMAT = 1
 WHICH = {"last": ".critics.online", "best": ".best.by_coverage", "oracle": ".best.by_score"}
@@ -54,12 +53,8 @@ class Exported:
 
     def critics(self, seed: int) -> nets.Net:
         """The control heads of a seed, to be used with `critics.values`."""
-        heads, planes = self.config.critics.heads, build(self.config)[1].view_shape
-        outputs = len(ACTIONS) * self.config.num_values
-        like = jax.eval_shape(
-            lambda key: critic.init(key, heads, self.config.net, planes, outputs).online,
-            jax.random.key(0),
-        )
+        sizes = critic.sized(self.config, build(self.config)[1])
+        like = jax.eval_shape(lambda key: critic.init(key, **sizes).online, jax.random.key(0))
         return self.tree("critics", like, seed)
 
     def row(self, seed: int) -> int:
@@ -129,6 +124,11 @@ def take(
     """What the file of a run would hold, weights in half precision as there."""
     check_choice("which", which, WHICH)
     config, all_seeds = run.config, run.given_seeds
+    if which == "best" and config.is_free:
+        says = "which takes last, or oracle for the networks at the best task score"
+        raise InputError(
+            f"the best networks are those at the best coverage, which needs a grid: {says}"
+        )
     seeds = all_seeds if seeds is None else seeds
     for seed in seeds:
         if seed not in all_seeds:
@@ -218,7 +218,7 @@ def _collect(
     def is_wanted(name: str) -> bool:
         if name.startswith(".reward"):
             return name.startswith(FROZEN) if has_window else "optimiser" not in name
-        return name.startswith(f"{nets_at}.") or name in named
+        return name.startswith((f"{nets_at}.", ".moments.")) or name in named
 
     arrays, peak = {}, {}
     for name, array in npz.read(state, is_wanted):

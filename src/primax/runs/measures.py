@@ -12,13 +12,14 @@
 `peak:C`                           its value in the window in which the best 20 episodes end
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from primax.errors import InputError, hint
 from primax.runs.read import Floats, Run
-from primax.runs.tables import Table
+from primax.runs.tables import Table, rows_by_seed
 
 ROLLING = 20
 TAIL, FIFTH, TENTH = 0.8, 0.2, 0.1
@@ -57,19 +58,24 @@ def rolling(values: Floats, length: int = ROLLING) -> Floats:
 
 
 def score_measures(scores: Floats, length: int = ROLLING) -> dict[str, Floats]:
-    """`average`, `peak` and `last` of scores [seed, episode]; shorter runs use all they have."""
+    """`average`, `peak` and `last` of scores [seed, episode]; shorter runs use all they have.
+
+    Where seeds have more and fewer episodes, the missing ones are not numbers; a seed without any
+    has no measures.
+    """
+    if np.isnan(scores).any() or not scores.size:
+        known = [row[~np.isnan(row)][None] for row in scores]
+        each = [score_measures(row, length) if row.size else {} for row in known]
+        return {name: np.array([m.get(name, [np.nan])[0] for m in each]) for name in SCORES}
     smooth = rolling(scores, length)
     return {"average": scores.mean(axis=1), "peak": smooth.max(axis=1), "last": smooth[:, -1]}
 
 
-def scores_by_seed(episodes: Table, num_seeds: int) -> Floats:
-    """Scores [seed, episode] of a table in any order, of as many episodes as every seed has."""
+def scores_by_seed(episodes: Table, seeds: Sequence[int]) -> Floats:
+    """Scores [seed, episode] of a table in any order; not a number where a seed has no more."""
     order = np.lexsort((episodes["episode"], episodes["seed"]))
-    _, begins, counts = np.unique(episodes["seed"][order], return_index=True, return_counts=True)
-    if len(counts) != num_seeds:
-        raise InputError(f"the table of episodes has {len(counts)} seeds, not {num_seeds}")
-    rows = begins[:, None] + np.arange(counts.min())
-    return episodes["score"][order][rows].astype(float)
+    table = {name: episodes[name][order].astype(float) for name in ("seed", "score")}
+    return rows_by_seed(table, sorted(seeds), "score")
 
 
 def measure(run: Run, name: str) -> Sample | None:
@@ -89,17 +95,31 @@ def _plain(run: Run, name: str) -> Floats | None:
     if name in SCORES:
         return None if scores is None else score_measures(scores)[name]
     if name == "episode_std":
-        return None if scores is None else scores.std(axis=1, ddof=1)
+        spread = np.nanstd if run.can_end else np.std
+        return None if scores is None else spread(scores, axis=1, ddof=1)
     if name == "clamp_share":
         clamped, absent = (_of_windows(run, "tail", c) for c in ("clamped", "no_data"))
         if clamped is None or absent is None or (absent == 1).any():
             return None
         return clamped / (1 - absent)
     column, part = name.split("_")
-    values, share = run.grid("episodes", column), _share(run, "episodes")
+    values = run.grid("episodes", column)
     if values is None:
         return None
+    if run.can_end:
+        return _free_part(run, values, part)
+    share = _share(run, "episodes")
     start, tail = _mean(values[:, share <= FIFTH]), _mean(values[:, share > TAIL])
+    return {"start": start, "tail": tail, "fall": start - tail}[part]
+
+
+def _free_part(run: Run, values: Floats, part: str) -> Floats:
+    """A fifth of the steps, or their difference, where each seed's episodes end when they like."""
+    ends = run.grid("episodes", "step")
+    assert ends is not None
+    share = ends / (run.steps or np.nanmax(ends))
+    start = _mean(np.where(share <= FIFTH, values, np.nan))
+    tail = _mean(np.where(share > TAIL, values, np.nan))
     return {"start": start, "tail": tail, "fall": start - tail}[part]
 
 
@@ -130,9 +150,14 @@ def _at_peak(run: Run, values: Floats) -> Floats | None:
     )
     if scores is None or ends is None or windows is None:
         return None
-    last = rolling(scores).argmax(axis=1) + min(ROLLING, scores.shape[1]) - 1
+    last = [_best_end(row[~np.isnan(row)]) for row in scores]
     at = [np.searchsorted(windows[i], ends[i, end]) for i, end in enumerate(last)]
     return np.array([row[min(k, len(row) - 1)] for row, k in zip(values, at, strict=True)])
+
+
+def _best_end(scores: Floats) -> int:
+    """The last of the best 20 episodes of one seed."""
+    return int(rolling(scores[None]).argmax()) + min(ROLLING, len(scores)) - 1
 
 
 def _share(run: Run, table: str) -> Floats:

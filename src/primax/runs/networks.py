@@ -59,7 +59,8 @@ def _agent(exported: Exported, learner: Learner, like: Any, seed: int) -> Agent:
     weight = learner.bonus_weight(critic.rates(config.critics, config.mix), jnp.int32(step))
     online = exported.tree("critics", like.critics.online, seed)
     reward = _reward(exported, learner, like.reward, seed)
-    return Agent(jnp.int32(seed), online, reward, weight)
+    moments = None if like.moments is None else exported.tree("moments", like.moments, seed)
+    return Agent(jnp.int32(seed), online, reward, weight, moments)
 
 
 def _reward(exported: Exported, learner: Learner, like: Any, seed: int) -> Any:

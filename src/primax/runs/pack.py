@@ -48,8 +48,9 @@ def packed(folder: Path, keep: str = KEEPS[0]) -> Files:
     with _reading(folder / "windows.csv") as path:
         windows = rounded(read_whole(path)) if run.windows else b""
     with _reading(folder / "maps.npz") as path:
-        path.stat()  # a finished run has it
-        maps = _few_maps(run.maps(), list(records.recorded(run.config)))
+        if not run.is_free:
+            path.stat()  # a finished run has it
+        maps = b"" if run.is_free else _few_maps(run.maps(), list(records.recorded(run.config)))
     with _reading(folder / "replays.jsonl") as path:
         has_none = run.can_end or not records.recorded(run.config)  # it records no episode
         is_none = has_none and not stored(path).exists()
@@ -62,7 +63,7 @@ def _files(run: Run, content: Files) -> Files:
     """As they are stored, with the manifest."""
     made = {"config.json": content["config.json"], "manifest.json": _manifest(run, content)}
     made |= {f"{name}.bz2": bz2.compress(content[name]) for name in TEXTS if name in content}
-    return made | {name: raw for name, raw in content.items() if name == "maps.npz"}
+    return made | {name: raw for name, raw in content.items() if name == "maps.npz" and raw}
 
 
 def _manifest(run: Run, content: Files) -> bytes:

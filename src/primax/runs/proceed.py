@@ -261,7 +261,7 @@ class _Keeper:
                 disk.append(folder / name, rows)
         self.on_window(progress)
         is_last, is_stopped = progress.clock == progress.total, self.is_asked()
-        if is_last:
+        if is_last and (folder / "maps.raw").exists():
             disk.write_whole(folder / "maps.npz", records.packed_maps(folder / "maps.raw"))
         if is_last or is_stopped or time.monotonic() - self.saved >= self.every_s:
             tables = disk.FINAL if is_last else disk.TABLES

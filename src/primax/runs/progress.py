@@ -2,7 +2,6 @@
 
 import sys
 import time
-from collections import deque
 from types import TracebackType
 
 import numpy as np
@@ -42,7 +41,7 @@ class Reporter:
         self.told_at = time.perf_counter()
         self.since: tuple[float, int] | None = None
         """When learning began, and at which step."""
-        self.scores: deque[np.ndarray] = deque(maxlen=ROLLING)
+        self.scores = np.empty(0)
         is_live = is_live and console.is_terminal
         self.live = Live(console=console, refresh_per_second=4) if is_live else None
 
@@ -65,7 +64,9 @@ class Reporter:
         is_first = self.since is None and bool(progress.window)  # the warm-up is no measure
         if is_first:
             self.since = now - progress.seconds, progress.clock - progress.steps
-        self.scores.extend(progress.episodes["score"].reshape(self.num_seeds, -1).T)
+        in_time = np.argsort(progress.episodes["step"], kind="stable")
+        whole = np.concatenate([self.scores, progress.episodes["score"][in_time]])
+        self.scores = whole[-ROLLING * self.num_seeds :]
         line = self._line(progress, now)
         if self.live:
             self.live.update(line)
@@ -75,7 +76,7 @@ class Reporter:
 
     def _line(self, progress: Progress, now: float) -> Text:
         """Steps a second are over all seeds, since learning began; the score is the mean of the
-        last 20 episodes."""
+        last 20 episodes a seed."""
         speed = "…"
         if self.since:
             start, first = self.since
@@ -83,7 +84,7 @@ class Reporter:
             left = clock((progress.total - progress.clock) / rate)
             speed = f"{rate * self.num_seeds:,.0f} steps/s  {left} left"
         filled = round(10 * progress.clock / progress.total)
-        score = f"{np.mean(np.stack(self.scores)):.2f}" if self.scores else "…"
+        score = f"{np.mean(self.scores):.2f}" if self.scores.size else "…"
         bar = f"{self.name}{'━' * filled}{'╌' * (10 - filled)}"
         return Text(
             f"{bar} {progress.clock:,}/{progress.total:,}  {speed}  "

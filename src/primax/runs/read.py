@@ -22,7 +22,15 @@ from primax.errors import InputError
 from primax.methods import find_world
 from primax.runs import checkpoints, disk, npz, records, trees
 from primax.runs.config_json import from_json, unsaid
-from primax.runs.tables import FURTHEST, Table, by_seed, read_table, read_whole, stored
+from primax.runs.tables import (
+    FURTHEST,
+    Table,
+    by_seed,
+    read_table,
+    read_whole,
+    rows_by_seed,
+    stored,
+)
 from primax.worlds import world_name
 
 Floats = NDArray[np.float64]
@@ -148,8 +156,12 @@ class Run:
 
     @cached_property
     def episodes(self) -> Table:
-        """By seed, then by step: whole where the run is finished, else as far as every seed is."""
-        return self._rows("episodes.csv", self.content["world"].get("horizon", 1))
+        """By seed, then by step: whole where the run is finished, else as far as every seed is.
+
+        Where episodes end when they like, seeds may have more and fewer of them.
+        """
+        every = 1 if self.is_free else self.content["world"].get("horizon", 1)
+        return self._rows("episodes.csv", every)
 
     @cached_property
     def windows(self) -> Table:
@@ -165,13 +177,21 @@ class Run:
             raise InputError(f"{self.path / 'config.json'} is not a configuration: {odd}")
         self._check_kept(name)
         path = self.path / name
-        table = read_table(path, not self.is_finished, self.digest(name))
         is_free = name == "episodes.csv" and self.can_end
+        table = read_table(path, not self.is_finished, self.digest(name), is_free)
         return by_seed(table, self.seeds, stored(path), every, self.steps, warmup, is_free)
 
     @property
+    def is_free(self) -> bool:
+        """Whether it was in a world of another suite, with episodes of any length and no grid."""
+        try:
+            return self.config.is_free
+        except InputError:
+            return False
+
+    @property
     def can_end(self) -> bool:
-        """Whether episodes end when they like; measures are then of as many as every seed has."""
+        """Whether episodes end when they like: seeds may then have more and fewer of them."""
         try:
             return find_world(world_name(self.config.world))[0].can_end
         except InputError:  # tables of a world that is not here can be read all the same
@@ -180,21 +200,24 @@ class Run:
     def as_written(self, name: str) -> Table:
         """`episodes` or `windows` in the order of the file: window by window, then by seed."""
         getattr(self, name)  # refuses what is not whole, or was changed
-        return read_table(self.path / f"{name}.csv")
+        return read_table(self.path / f"{name}.csv", may_be_empty=self.can_end)
 
     def grid(self, table: str, column: str) -> Floats | None:
-        """A column of `episodes` or `windows` as [seed, row]; None where it was not measured or kept."""
+        """A column of `episodes` or `windows` as [seed, row]; None where it was not measured or kept.
+
+        Where seeds have more and fewer rows, the missing ones are not numbers.
+        """
         if not self.keeps(f"{table}.csv"):
             return None
         found: Table = getattr(self, table)
-        return found[column].reshape(len(self.seeds), -1) if column in found else None
+        return rows_by_seed(found, self.seeds, column) if column in found else None
 
     def maps(self) -> dict[str, np.ndarray]:
         """All windows' maps, of a run that is finished or of one that is not."""
         self._check_kept("maps.npz")
         packed, raw = self.path / "maps.npz", self.path / "maps.raw"
         if not packed.exists() and not raw.exists():
-            raise InputError("no maps.npz")
+            raise InputError("this world has no grid to draw" if self.is_free else "no maps.npz")
         try:
             is_whole = packed.exists() and (self.is_finished or not raw.exists())
             digest = self.digest("maps.npz")
@@ -210,7 +233,10 @@ class Run:
         self._check_kept("replays.jsonl")
         path = self.path / "replays.jsonl"
         if not stored(path).exists():
-            raise InputError("no replays.jsonl")
+            says = (
+                "none are recorded where episodes end when they like; primax watch plays fresh ones"
+            )
+            raise InputError(says if self.can_end else "no replays.jsonl")
         try:
             raw = read_whole(path, self.digest("replays.jsonl"))
             lines = raw[: raw.rfind(b"\n") + 1].splitlines()

@@ -19,14 +19,19 @@ from primax.config.schema import Config
 from primax.errors import InputError
 from primax.runs import npz
 from primax.runs.tables import Table
-from primax.worlds import ACTIONS, World
+from primax.worlds import ACTIONS, GridWorld, World
 
 REPLAYS = 10
 """Windows of a run whose last episode is recorded."""
 
 
 def map_rows(seeds: tuple[int, ...], clock: int, maps: Table) -> bytes:
-    """A window's maps as one npy, a row a seed; `numpy.load` reads one such after the other."""
+    """A window's maps as one npy, a row a seed; `numpy.load` reads one such after the other.
+
+    Nothing where there are none, for want of a grid.
+    """
+    if not maps:
+        return b""
     kinds: list[Any] = [("seed", "<i4"), ("step", "<i4")]
     for name, drawn in maps.items():
         kind = "<f4" if np.issubdtype(drawn.dtype, np.floating) else "<i4"
@@ -106,8 +111,11 @@ def _is_drawn(values: np.ndarray) -> bool:
 def recorded(config: Config, num: int = REPLAYS) -> dict[int, int]:
     """Evenly spaced windows, by their last step, and the episode each is remembered by.
 
-    There are `num` in the schedules' span, and a longer run goes on with the same distances.
+    There are `num` in the schedules' span, and a longer run goes on with the same distances. None
+    is where episodes end when they like, for none lies where the clock says.
     """
+    if config.is_free:
+        return {}
     span = max(1, -(-(config.schedule_span - config.warmup) // config.window))
     chosen, last = dict[int, int](), -1
     for part in range(1, config.windows * num // span + 1):
@@ -157,15 +165,15 @@ def replay_lines(config: Config, seeds: tuple[int, ...], clock: int, state: Any)
 
 def planes_of(line: dict[str, Any], world: World) -> np.ndarray:
     """What a recorded episode shows: [frame, channel, rows, cols], zeros and ones."""
-    if tuple(line["planes"]) != world.planes:
-        raise InputError(f"replays.jsonl has planes {line['planes']}, the world {world.planes}")
+    if tuple(line["planes"]) != world.obs_shape:
+        raise InputError(f"replays.jsonl has planes {line['planes']}, the world {world.obs_shape}")
     bits = np.frombuffer(base64.b64decode(line["observations"]), np.uint8)
-    count, frames = math.prod(world.planes), len(line["actions"]) + 1
+    count, frames = math.prod(world.obs_shape), len(line["actions"]) + 1
     bits = bits.reshape(frames, -(-count // 8))
-    return np.unpackbits(bits, axis=1, count=count).reshape(-1, *world.planes)
+    return np.unpackbits(bits, axis=1, count=count).reshape(-1, *world.obs_shape)
 
 
-def levels_of(line: dict[str, Any], world: World) -> list[int] | None:
+def levels_of(line: dict[str, Any], world: GridWorld) -> list[int] | None:
     """Where the count key tells levels apart (butterflies alive), the level of every step."""
     num = world.num_keys // math.prod(world.shape)
     return None if num == 1 else [int(key) // len(ACTIONS) % num for key in line["keys"]]

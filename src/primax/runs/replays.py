@@ -11,7 +11,7 @@ from primax.errors import InputError
 from primax.methods import build
 from primax.runs.read import Run
 from primax.runs.records import levels_of, planes_of
-from primax.worlds import World
+from primax.worlds import GridWorld, World, on_grid
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ def find(run: Run, seed: int | None = None, episode: int | None = None) -> Repla
 
 def _made(run: Run, line: dict[str, Any]) -> Replay:
     try:
-        world = build(run.config)[0].for_seed(line["seed"])
+        world = on_grid(build(run.config)[0], "a recorded episode").for_seed(line["seed"])
         step, score = _number(line, "step"), float(line["score"])
         planes = planes_of(line, world)
         left = _left(line, world, score)
@@ -62,7 +62,7 @@ def _made(run: Run, line: dict[str, Any]) -> Replay:
     return Replay(world, line["seed"], line["episode"], step, score, planes, left)
 
 
-def _left(line: dict[str, Any], world: World, score: float) -> list[int] | None:
+def _left(line: dict[str, Any], world: GridWorld, score: float) -> list[int] | None:
     """By the level of each step's count key; of the last frame, which has none, by the score."""
     told = levels_of(line, world)
     total = int(np.sum(np.asarray(world.targets(world.reset(jax.random.key(0)))[1])))

@@ -56,10 +56,13 @@ def digest_of(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def read_table(path: Path, is_growing: bool = False, digest: str | None = None) -> Table:
+def read_table(
+    path: Path, is_growing: bool = False, digest: str | None = None, may_be_empty: bool = False
+) -> Table:
     """A table, compressed or not, as columns of numbers; an empty cell is not a number.
 
-    Of one that is still written, a last line that is not whole is left out.
+    Of one that is still written, a last line that is not whole is left out. One without rows is
+    refused, unless it may be empty.
     """
     there = path
     try:
@@ -74,6 +77,8 @@ def read_table(path: Path, is_growing: bool = False, digest: str | None = None) 
             body = body.replace(",,", ",nan,")
         body = body.replace(",\n", ",nan\n")
         if not body.strip():
+            if may_be_empty and header:
+                return {name: np.empty(0) for name in names}
             raise ValueError("no rows")
         rows = np.loadtxt(io.StringIO(body), delimiter=",", ndmin=2, comments=None)
         return dict(zip(names, np.ascontiguousarray(rows.T), strict=True))
@@ -98,18 +103,24 @@ def by_seed(
     """Rows by seed, then by step, as many of every seed; one line says what a run's table lacks.
 
     A finished run took `steps` and has, from the end of its `warmup`, a row for `every` so many, or
-    evenly more. Without `steps` it still goes on, and what not every seed has is left out. So it is
-    where episodes end when they like (`is_free`): of these no seed lacks one in between.
+    evenly more. Without `steps` it still goes on, and what not every seed has is left out. Where
+    episodes end when they like (`is_free`) seeds may have more, fewer or none; no seed lacks one in
+    between.
     """
     for name in ("seed", "step"):
         if name not in table:
             raise InputError(f"{path} is not the table a run writes: it has no column {name}")
         if not (np.abs(table[name]) < FURTHEST).all() or (table[name] % 1).any():
             raise InputError(f"{path} is not the table a run writes: a row has no {name}")
-    if odd := sorted(set(table["seed"].tolist()) ^ set(seeds)):
+    odd = set(table["seed"].tolist()) ^ set(seeds)
+    if is_free:
+        odd -= set(seeds)  # one whose first episode is not over yet
+    if odd := sorted(odd):
         raise InputError(
             f"{path} and config.json have different seeds: only one of them has seed {odd[0]:g}"
         )
+    if is_free and not len(table["seed"]):
+        return table
     order = np.lexsort((table["step"], table["seed"]))
     ends, counts = np.unique(table["step"]), np.unique(table["seed"], return_counts=True)[1]
     begins = np.concatenate([[0], np.cumsum(counts)[:-1]])
@@ -117,7 +128,7 @@ def by_seed(
         number = np.arange(len(order)) - np.repeat(begins, counts)
         if not np.array_equal(table.get("episode", np.empty(0))[order], number):
             raise InputError(f"{path} is not whole: an episode of some seed is missing")
-    if steps is None or is_free:
+    elif steps is None:
         order = order[begins[:, None] + np.arange(counts.min())].ravel()
     else:
         first, apart = min(ends[0], warmup + every), min([every, *np.diff(ends)])
@@ -132,6 +143,16 @@ def by_seed(
                 f"from step {ends[0]:,.0f} to {ends[-1]:,.0f} of {steps:,}"
             )
     return {name: column[order] for name, column in table.items()}
+
+
+def rows_by_seed(table: Table, seeds: Sequence[int], column: str) -> np.ndarray:
+    """A column of a table that is in order, as [seed, row]; not a number where a seed has no more."""
+    counts = np.array([np.count_nonzero(table["seed"] == seed) for seed in seeds])
+    if (counts == counts[0]).all():
+        return table[column].reshape(len(seeds), -1)
+    padded = np.full((len(seeds), counts.max()), np.nan)
+    padded[np.arange(counts.max()) < counts[:, None]] = table[column]
+    return padded
 
 
 def concatenate(tables: list[Table]) -> Table:

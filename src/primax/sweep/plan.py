@@ -26,10 +26,11 @@ from typing import Any
 from primax import files
 from primax.config.schema import Config
 from primax.config.seeds import parse_seeds
-from primax.errors import InputError, canonical, check_range, hint
+from primax.errors import InputError, check_range, hint
 from primax.methods import find_method, find_world
 from primax.presets import configure
 from primax.runs.read import leaves
+from primax.worlds import world_name
 
 Settings = dict[str, str]
 Grid = dict[str, list[str]]
@@ -214,8 +215,7 @@ def _some(entry: dict[str, Any], key: str, of: list[str], known: Callable[[str],
 
 
 def _world_name(name: str) -> str:
-    find_world(name)
-    return canonical(name)
+    return world_name(find_world(name)[1])
 
 
 def _seeds(table: dict[str, Any], default: str) -> str:

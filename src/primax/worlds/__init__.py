@@ -1,11 +1,12 @@
 """Worlds: pure functions that jit, vmap and scan. `make_world(name, **options)` builds one."""
 
 import dataclasses
+import importlib
 from typing import Any
 
 from primax.config.fields import check_values
-from primax.errors import InputError, hint, lookup
-from primax.worlds.base import World
+from primax.errors import InputError, canonical, hint, lookup
+from primax.worlds.base import GridWorld, World, on_grid
 from primax.worlds.butterflies import Butterflies
 from primax.worlds.grid import ACTIONS
 from primax.worlds.maze import Maze
@@ -19,9 +20,44 @@ WORLDS: dict[str, type[World]] = {
 """A new world is one file and one line here: every command then knows it."""
 
 
+SUITES = {
+    "gymnax": "primax.worlds.suites.gymnax",
+    "pgx": "primax.worlds.suites.pgx",
+    "xminigrid": "primax.worlds.suites.xminigrid",
+}
+"""Other people's worlds: `gymnax:DeepSea-bsuite`. Each module has `kind(id)`, and is imported when
+one of its worlds is named."""
+OBJECTS = "primax.worlds.suites.own"
+"""The same for any object with reset and step: `of_object`."""
+
+
+SUITE = "gymnax:DeepSea-bsuite"
+"""Such a world, for people."""
+
+
+def is_suite(name: str) -> bool:
+    """Whether a name is that of a suite's world."""
+    suite, colon, _ = str(name).partition(":")
+    return bool(colon) and canonical(suite) in SUITES
+
+
+def world_kind(name: str) -> type[World]:
+    """The class of the world called `name`, ours or `SUITE:ID`; else one line naming the nearest."""
+    suite, colon, id_ = str(name).partition(":")
+    if not colon:
+        return lookup("world", name, WORLDS)
+    home = importlib.import_module(lookup("suite of worlds", suite.strip(), SUITES))
+    return home.kind(id_.strip())
+
+
+def as_world(world: object) -> World:
+    """A world object as it is, or a world made of an object with reset and step."""
+    return world if isinstance(world, World) else importlib.import_module(OBJECTS).of_object(world)
+
+
 def make_world(name: str, **options: Any) -> World:
     """The world called `name`; an unknown name or option is refused with the nearest one."""
-    kind = lookup("world", name, WORLDS)
+    kind = world_kind(name)
     known = [field.name for field in dataclasses.fields(kind.options())]
     for option in options:
         if option not in known:
@@ -35,7 +71,22 @@ def world_name(options: object) -> str:
     for name, kind in WORLDS.items():
         if type(options) is kind.options():
             return name
+    if isinstance(name := getattr(options, "world_name", None), str):
+        return name  # of a suite: the options say it
     raise InputError(f"no world has options of the kind {type(options).__name__}")
 
 
-__all__ = ["ACTIONS", "WORLDS", "World", "make_world", "world_name"]
+__all__ = [
+    "ACTIONS",
+    "SUITE",
+    "SUITES",
+    "WORLDS",
+    "GridWorld",
+    "World",
+    "as_world",
+    "is_suite",
+    "make_world",
+    "on_grid",
+    "world_kind",
+    "world_name",
+]

@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8, UInt32
 from primax.config.fields import Choice, Range, check
 from primax.errors import check_range
 from primax.worlds import layouts
-from primax.worlds.base import World, WorldState, fives, gather
+from primax.worlds.base import GridWorld, WorldState, fives, gather
 from primax.worlds.grid import move_table, nearest_free, paint
 
 STARTS = ("layout", "centre", "random")
@@ -59,7 +59,7 @@ class ButterfliesNoise(eqx.Module):
     spawns: UInt32[Array, "*steps n"]
 
 
-class Butterflies(World[ButterfliesState, ButterfliesNoise]):
+class Butterflies(GridWorld[ButterfliesState, ButterfliesNoise]):
     """The agent moves, every butterfly alive moves, then a shared cell is a catch."""
 
     score = "catches an episode"

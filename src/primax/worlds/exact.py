@@ -8,7 +8,7 @@ the mean catch exactly, in float64.
 import numpy as np
 
 from primax.errors import canonical
-from primax.worlds.base import World
+from primax.worlds.base import GridWorld, World
 from primax.worlds.butterflies import Butterflies
 from primax.worlds.maze import Maze
 from primax.worlds.scripted import BLIND
@@ -29,7 +29,7 @@ def expected_score(world: World, policy: str) -> float | None:
     return None
 
 
-def _chain(world: World, policy: str) -> list[np.ndarray]:
+def _chain(world: GridWorld, policy: str) -> list[np.ndarray]:
     """For every step the matrix P[to, from] of the agent's move."""
     moves, cells = np.asarray(world.moves), np.arange(len(world.moves))
     if policy == "random":

@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8
 
 from primax.config.fields import Range, check
 from primax.worlds import layouts
-from primax.worlds.base import World, WorldState, gather
+from primax.worlds.base import GridWorld, WorldState, gather
 from primax.worlds.grid import move_table, paint
 
 
@@ -43,7 +43,7 @@ class MazeNoise(eqx.Module):
     nothing: UInt8[Array, "*steps 0"]
 
 
-class Maze(World[MazeState, MazeNoise]):
+class Maze(GridWorld[MazeState, MazeNoise]):
     """The agent walks; stepping on the flag takes it, and the episode runs on."""
 
     score = "share of episodes that reach the flag"

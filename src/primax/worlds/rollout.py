@@ -1,5 +1,7 @@
 """Running a scripted policy: one episode to look at, or many to score."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -7,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Int, PRNGKeyArray
 
 from primax.worlds import tally
-from primax.worlds.base import World, WorldState
+from primax.worlds.base import World
 from primax.worlds.scripted import Act
 
 BATCH = 2_000
@@ -16,7 +18,7 @@ BATCH = 2_000
 class Episode(eqx.Module):
     """One episode: the states before and after each of its actions."""
 
-    states: WorldState
+    states: Any
     """Every leaf leads with horizon + 1."""
     actions: Int[Array, " horizon"]
 
@@ -49,8 +51,12 @@ def outcome(world: World, act: Act, key: PRNGKeyArray) -> tally.Outcome:
 
     def step(carry, draw):
         (state, sums), (noise, word) = carry, draw
-        state = world.step(state, act(state, word), noise)
-        return (state, tally.add(world, sums, state)), None
+        after = world.step(state, act(state, word), noise)
+        added = (after, tally.add(world, sums, after))
+        if not world.can_end:
+            return added, None
+        is_over = world.terminated(state) | world.truncated(state)
+        return jax.tree.map(lambda a, b: jnp.where(is_over, a, b), carry, added), None
 
     (_, sums), _ = jax.lax.scan(step, (first, tally.start(world, first)), draws)
     return tally.outcome(sums)

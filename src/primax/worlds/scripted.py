@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Int, UInt32
 
 from primax.errors import lookup
-from primax.worlds.base import World, gather
+from primax.worlds.base import GridWorld, World, gather, on_grid
 from primax.worlds.grid import STAY, nearest_free, steps_to
 
 Act = Callable[..., Int[Array, ""]]
@@ -20,12 +20,12 @@ def _toward(moves: np.ndarray, target: int) -> np.ndarray:
     return np.argmin(steps_to(moves, np.array([target]))[0][moves], axis=1)
 
 
-def stay(world: World) -> np.ndarray:
+def stay(world: GridWorld) -> np.ndarray:
     """Stay, always."""
     return np.full((world.horizon, len(world.moves)), STAY)
 
 
-def centre_stay(world: World) -> np.ndarray:
+def centre_stay(world: GridWorld) -> np.ndarray:
     """Go to the cell (rows/2, cols/2) and stay there: the paper's position-only comparator."""
     rows, cols = world.shape
     moves = np.asarray(world.moves)
@@ -35,7 +35,7 @@ def centre_stay(world: World) -> np.ndarray:
     return np.tile(actions, (world.horizon, 1))
 
 
-def sweep(world: World) -> np.ndarray:
+def sweep(world: GridWorld) -> np.ndarray:
     """Mow the lawn: row by row, back and forth, then the same way back; blind to everything.
 
     An open loop of actions from the world's start, by the shortest way where walls intervene. Cells
@@ -71,10 +71,10 @@ def _follow(table: np.ndarray) -> Act:
 
 
 def _random(world: World) -> Act:
-    return lambda state, word: (word % 5).astype(jnp.int32)
+    return lambda state, word: (word % world.num_actions).astype(jnp.int32)
 
 
-def _chase(world: World) -> Act:
+def _chase(world: GridWorld) -> Act:
     """One step nearer to the nearest target, by walking distance; stay where there is none."""
     moves = np.asarray(world.moves)
     away = jnp.asarray(steps_to(moves, np.arange(len(moves))))
@@ -99,4 +99,5 @@ POLICIES = {
 
 def make_policy(name: str, world: World) -> Act:
     """The scripted policy called `name`, prepared for one world."""
-    return lookup("policy", name, POLICIES)(world)
+    make = lookup("policy", name, POLICIES)
+    return make(world) if make is _random else make(on_grid(world, f"the policy {name}"))

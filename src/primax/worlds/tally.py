@@ -1,46 +1,58 @@
-"""What an episode is judged by: score, reach, coverage, pursuit distance."""
+"""What an episode is judged by: score, reach and, on a grid, coverage and pursuit distance."""
+
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from primax.worlds.base import World
+from primax.worlds.base import GridWorld, World
 from primax.worlds.grid import l1, one_hot
 
 
 class Outcome(eqx.Module):
-    """An episode's measures."""
+    """An episode's measures; None is what a world does not have."""
 
     score: Float[Array, "*batch"]
     """Task signal summed over the episode: catches, flags taken, share in the silent wing."""
-    coverage: Float[Array, "*batch"]
+    coverage: Float[Array, "*batch"] | None = None
     """Share of all cells of the grid the agent stood on, its first cell included."""
-    distance: Float[Array, "*batch"]
+    distance: Float[Array, "*batch"] | None = None
     """Mean L1 distance to the nearest target over the steps that have one; NaN if none has."""
+    length: Int[Array, "*batch"] | None = None
+    """Steps, where there is no grid to measure on."""
 
 
 class Tally(eqx.Module):
     """Running sums of an episode."""
 
     score: Float[Array, ""]
-    visited: Bool[Array, "rows cols"]
-    distance: Int[Array, ""]
-    chased: Int[Array, ""]
+    visited: Bool[Array, "rows cols"] | None = None
+    distance: Int[Array, ""] | None = None
+    chased: Int[Array, ""] | None = None
+    length: Int[Array, ""] | None = None
 
 
-def start(world: World, state) -> Tally:
+def start(world: World, state: Any) -> Tally:
     """The tally of an episode that begins in `state`."""
-    zero = jnp.zeros((), jnp.int32)
-    return Tally(jnp.zeros((), jnp.float32), one_hot(state.agent, world.shape), zero, zero)
+    zero, nothing = jnp.zeros((), jnp.int32), jnp.zeros((), jnp.float32)
+    if not isinstance(world, GridWorld):
+        return Tally(nothing, length=zero)
+    return Tally(nothing, one_hot(state.agent, world.shape), zero, zero)
 
 
-def add(world: World, tally: Tally, state) -> Tally:
+def add(world: World, tally: Tally, state: Any) -> Tally:
     """The tally after one more step, which led to `state`."""
+    score = tally.score + world.task(state)
+    if not isinstance(world, GridWorld):
+        assert tally.length is not None
+        return Tally(score, length=tally.length + 1)
+    assert tally.visited is not None and tally.distance is not None and tally.chased is not None
     cells, wanted = world.targets(state)
     away = jnp.where(wanted, l1(cells, state.agent, world.shape[1]), sum(world.shape))
     any_left = jnp.any(wanted)
     return Tally(
-        score=tally.score + world.task(state),
+        score=score,
         visited=tally.visited | one_hot(state.agent, world.shape),
         distance=tally.distance + jnp.where(any_left, jnp.min(away), 0),
         chased=tally.chased + any_left,
@@ -49,6 +61,8 @@ def add(world: World, tally: Tally, state) -> Tally:
 
 def outcome(tally: Tally) -> Outcome:
     """The measures of a finished episode."""
+    if tally.visited is None or tally.distance is None or tally.chased is None:
+        return Outcome(tally.score, length=tally.length)
     return Outcome(
         score=tally.score,
         coverage=jnp.mean(tally.visited, dtype=jnp.float32),

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8
 
 from primax.config.fields import Choice, Range, check
-from primax.worlds.base import World, WorldState, gather
+from primax.worlds.base import GridWorld, WorldState, gather
 from primax.worlds.grid import move_table, paint
 
 ROWS, COLS = 3, 10
@@ -46,7 +46,7 @@ class TwoWingsNoise(eqx.Module):
     coins: Bool[Array, "*steps rows cols"]
 
 
-class TwoWings(World[TwoWingsState, TwoWingsNoise]):
+class TwoWings(GridWorld[TwoWingsState, TwoWingsNoise]):
     """Thirty cells, fifteen a wing; the agent starts on either side of the line between them."""
 
     takes_targets = False

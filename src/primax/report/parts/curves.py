@@ -34,6 +34,8 @@ EPISODES = (
     Column("coverage", "Coverage", "share of cells visited in an episode"),
     Column("distance", "Distance", "cells to the nearest target, mean of an episode"),
 )
+LENGTH = Column("length", "Length", "steps of an episode")
+"""Where episodes end when they like."""
 WINDOWS = (
     Column("reward", "Reward", "mean over minibatches"),
     Column("r_int", "R_int", "before scale and clip, mean over minibatches"),
@@ -54,16 +56,35 @@ WINDOWS = (
 
 def episodes(table: Grid) -> dict[str, Any]:
     """Every column that was measured, smoothed."""
-    known = [c.name for c in EPISODES if c.name in table and np.isfinite(table[c.name]).any()]
+    all_ = (*EPISODES, LENGTH)
+    known = [c.name for c in all_ if c.name in table and np.isfinite(table[c.name]).any()]
     columns = {name: column(smoothed(table, name)[1]) for name in known}
     return {"steps": smoothed(table, "score")[0].astype(int).tolist(), "columns": columns}
 
 
 def smoothed(table: Grid, name: str) -> tuple[Floats, Floats]:
     """Rolling means over 20 episodes, at no more than 256 of them, evenly spaced, and their steps."""
+    if table["step"].ndim == 2:
+        return _at_steps(table["step"], table[name])
     ends = table["step"][min(ROLLING, len(table["step"])) - 1 :]
     thin = np.unique(np.linspace(0, len(ends) - 1, POINTS).round().astype(int))
     return ends[thin], _rolling(table[name])[:, thin]
+
+
+def _at_steps(ends: Floats, values: Floats) -> tuple[Floats, Floats]:
+    """The same where each seed's episodes end when they like: at steps that are even for all.
+
+    A seed has a value from its first episode's end on: the mean over its newest 20 at most.
+    """
+    steps = np.linspace(0, np.nanmax(ends), POINTS + 1)[1:]
+    found = np.full((len(ends), POINTS), np.nan)
+    for row, end, value in zip(found, ends, values, strict=True):
+        known = np.isfinite(end)
+        total = np.concatenate([[0.0], np.cumsum(value[known])])
+        done = np.searchsorted(end[known], steps, side="right")
+        few = np.minimum(done, ROLLING)
+        row[few > 0] = ((total[done] - total[done - few]) / np.maximum(few, 1))[few > 0]
+    return steps, found
 
 
 def _rolling(values: Floats) -> Floats:

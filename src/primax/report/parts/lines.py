@@ -6,7 +6,7 @@ from typing import Any
 from primax.paper.references import POLICIES
 from primax.report.naming import Place
 from primax.report.packing import number
-from primax.worlds import WORLDS
+from primax.worlds import world_kind
 from primax.worlds.exact import expected_score
 
 BY_WORLD = {"butterflies": ("random", "sweep", "centre_stay"), "maze": ("random", "sweep")}
@@ -27,4 +27,4 @@ def lines(place: Place) -> list[dict[str, Any]]:
 
 @cache
 def _expected(name: str, options: Any, policy: str) -> float | None:
-    return expected_score(WORLDS[name].of(options), policy)
+    return expected_score(world_kind(name).of(options), policy)

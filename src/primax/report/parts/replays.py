@@ -11,7 +11,7 @@ from primax.report.packing import column, number, text
 from primax.report.parts.frozen import Frozen
 from primax.report.parts.heat import MAPS, Arrays
 from primax.runs import records
-from primax.worlds import ACTIONS, World
+from primax.worlds import ACTIONS, GridWorld
 
 BYTES = 2_400_000
 """All episodes on a page take about so much."""
@@ -32,7 +32,7 @@ class Known:
     """The newest window, key by key."""
 
 
-def pack(lines: list[Line], world: World, known: Known) -> dict[str, Any]:
+def pack(lines: list[Line], world: GridWorld, known: Known) -> dict[str, Any]:
     """Every episode, with the reward's parts where they can be had."""
     planes = [records.planes_of(line, world) for line in lines]
     whole = np.concatenate(planes)
@@ -80,7 +80,7 @@ def _size(episode: dict[str, Any]) -> int:
 
 
 def _episode(
-    line: Line, world: World, known: Known, planes: np.ndarray, moving: np.ndarray
+    line: Line, world: GridWorld, known: Known, planes: np.ndarray, moving: np.ndarray
 ) -> dict[str, Any]:
     actions = str(line["actions"])
     if set(actions) - set("0123456789"[: len(ACTIONS)]):

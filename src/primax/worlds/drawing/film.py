@@ -5,20 +5,26 @@ from collections.abc import Sequence
 import jax
 import numpy as np
 
-from primax.worlds.base import World
+from primax.errors import InputError
+from primax.worlds.base import GridWorld, World
 from primax.worlds.drawing.render import Scene
 from primax.worlds.rollout import Episode
+
+BARE = ("empty", "floor")
 
 
 def scenes(world: World, episode: Episode, title: str = "") -> list[Scene]:
     """One scene for the reset and one for every step, up to where the world ended."""
+    if world.kind != "planes":
+        raise InputError(f"{type(world).__name__} shows a {world.kind}: only planes can be drawn")
     is_over = np.asarray(jax.vmap(world.terminated)(episode.states))
     num = int(is_over.argmax()) + 1 if is_over.any() else len(is_over)
     states = jax.tree.map(lambda x: x[:num], episode.states)
     task = np.asarray(jax.vmap(world.task)(states))
     score = np.concatenate([[0.0], np.cumsum(task[1:])])
-    wanted = np.asarray(jax.vmap(world.targets)(states)[1]).sum(axis=1)
-    alive = wanted.tolist() if world.takes_targets else None
+    alive = None
+    if isinstance(world, GridWorld) and world.takes_targets:
+        alive = np.asarray(jax.vmap(world.targets)(states)[1]).sum(axis=1).tolist()
     planes = np.asarray(jax.vmap(world.observe)(states))
     return seen(world, planes, score.tolist(), alive, title)
 
@@ -30,13 +36,20 @@ def seen(
     alive: Sequence[int] | None,
     title: str = "",
 ) -> list[Scene]:
-    """One scene for every observation; with the score and the targets left, where they are known."""
-    agent = planes[:, world.channels.index("agent")] if "agent" in world.channels else planes[:0, 0]
-    cells = agent.reshape(len(agent), -1).argmax(axis=1).tolist()
+    """One scene for every observation; with the score and the targets left, where they are known.
+
+    Planes of the bare floor and of colours, which XLand-MiniGrid has, are left out.
+    """
+    names = enumerate(world.channels)
+    drawn = [i for i, name in names if name not in BARE and not name.startswith("colour ")]
+    cells: list[int] = []
+    if "agent" in world.channels:
+        agent = planes[:, world.channels.index("agent")]
+        cells = agent.reshape(len(agent), -1).argmax(axis=1).tolist()
     return [
         Scene(
-            planes=planes[i],
-            channels=world.channels,
+            planes=planes[i][drawn],
+            channels=tuple(world.channels[k] for k in drawn),
             trail=tuple(cells[:i]),
             time=i,
             horizon=world.horizon,

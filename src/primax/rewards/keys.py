@@ -17,6 +17,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped, UInt32
 
 from primax.config.fields import Range, check
+from primax.config.schema import KeysConfig
 from primax.errors import InputError, check_range
 from primax.nn.encoders import named
 
@@ -156,6 +157,11 @@ class SimHash(Keys):
         if 2**self.bits > self.size:
             code = mixed(code) % jnp.uint32(self.size)
         return code.astype(jnp.int32)
+
+
+def hashed(config: KeysConfig) -> SimHash:
+    """The keys of a run in a world that gives none."""
+    return SimHash(config.bits, config.size)
 
 
 def _flat(obs: Obs) -> Float[Array, "n numbers"]:

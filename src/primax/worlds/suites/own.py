@@ -1,0 +1,96 @@
+"""Anyone's environment as a world: an object with `reset` and `step`, or one of a suite."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Shaped
+
+from primax.errors import InputError
+from primax.worlds.base import World
+from primax.worlds.suites import gymnax, pgx, xminigrid
+from primax.worlds.suites.base import Environment, SuiteWorld, as_vector, built, world_class
+
+HORIZON = 1_000
+"""Steps after which an episode is cut, where an object does not say."""
+EXPECTED = (
+    "an object with num_actions, reset(key) -> (obs, state) and "
+    "step(key, state, action) -> (obs, state, reward, terminated, truncated)"
+)
+
+
+def of_object(given: Any) -> World:
+    """A world of an object, or of (environment, parameters) of a suite."""
+    return world_of(given, f"own:{type(_parts(given)[0]).__name__}").of_defaults()
+
+
+def world_of(given: Any, name: str) -> type[SuiteWorld]:
+    """The same as a class under a name; its one option is the horizon."""
+    env, params = _parts(given)
+
+    def make(chosen: Any) -> Environment:
+        return environment(env, params, name.partition(":")[2], chosen.get("horizon"))
+
+    about = str(type(env).__doc__ or "").strip().split("\n")[0] or f"{name}."
+    return world_class(name, about, {}, make)
+
+
+def _parts(given: Any) -> tuple[Any, Any]:
+    return given if isinstance(given, tuple) and len(given) == 2 else (given, None)
+
+
+def environment(env: Any, params: Any, name: str, horizon: int | None) -> Environment:
+    """By what an object has: gymnax's, Pgx's or XLand-MiniGrid's functions, or plain reset and step."""
+    if hasattr(env, "step_env"):
+        params = env.default_params if params is None else params
+        params = params if horizon is None else params.replace(**{gymnax.LIMIT: horizon})
+        return gymnax.environment(env, params, getattr(env, "name", name))
+    if hasattr(env, "num_players"):
+        return pgx.environment(env, horizon or pgx.HORIZON)
+    if hasattr(env, "_generate_problem"):
+        if params is None:
+            raise InputError(
+                "an environment of xminigrid needs its parameters: world=(env, params)"
+            )
+        params = params if horizon is None else params.replace(max_steps=horizon)
+        return xminigrid.environment(env, params, carries=True)
+    return plain(env, horizon or getattr(env, "horizon", None) or HORIZON)
+
+
+def plain(env: Any, horizon: int) -> Environment:
+    """An object with reset and step; a count of steps is kept beside its state."""
+    if not all(hasattr(env, name) for name in ("reset", "step", "num_actions")):
+        raise InputError(f"world takes a name, a primax.World or {EXPECTED}; got {env!r}")
+    num = env.num_actions
+    if isinstance(num, bool) or not isinstance(num, int) or num < 1:
+        raise InputError(f"num_actions of a world takes a whole number above 0, got {num!r}")
+    first = built("reset(key)", lambda: jax.eval_shape(env.reset, jax.random.key(0)))
+    if not (isinstance(first, tuple) and len(first) == 2 and hasattr(first[0], "shape")):
+        raise InputError(f"reset must give (obs, state), obs an array: world takes {EXPECTED}")
+    kind = _kind(first[0])
+
+    def see(obs: Shaped[Array, "..."]) -> Shaped[Array, "..."]:
+        return as_vector(obs) if kind == "vector" else jnp.asarray(obs, jnp.uint8)
+
+    def reset(key):
+        obs, state = env.reset(key)
+        return (state, jnp.int32(0)), see(obs)
+
+    def step(key, state, action):
+        inner, time = state
+        said = env.step(key, inner, action)
+        if not isinstance(said, tuple) or len(said) not in (5, 6):  # the sixth may be gymnax's info
+            raise InputError(f"step must give five values: world takes {EXPECTED}")
+        obs, inner, reward, terminated, truncated = said[:5]
+        time = time + 1
+        return (inner, time), see(obs), reward, terminated, truncated | (time >= horizon)
+
+    channels = tuple(map(str, range(first[0].shape[0]))) if kind == "planes" else ()
+    return Environment(reset, step, num, horizon, kind, channels)
+
+
+def _kind(obs: Any) -> str:
+    """Booleans on three axes are planes (channels first), bytes an image (channels last)."""
+    if len(obs.shape) == 3 and obs.dtype in (jnp.bool_, jnp.uint8):
+        return "planes" if obs.dtype == jnp.bool_ else "image"
+    return "vector"
