@@ -75,6 +75,7 @@ def plan() -> str:
         for method in methods:
             settings = {"steps": place.steps}
             settings |= {f"world.{name}": value for name, value in place.options.items()}
+            settings |= {"net.planes": "flat"} if "DeepSea" in place.world else {}
             if method != "task":
                 settings |= {"mix.weight": WEIGHTS[method.removeprefix("task+")]}
             lines += ["", "[[vary]]", f'name = "{place.name}"', f'methods = ["{method}"]']
@@ -87,7 +88,10 @@ def _list(names: Any) -> str:
 
 
 def _pairs(settings: dict[str, Any]) -> str:
-    return ", ".join(f"{name} = {str(value).lower()}" for name, value in settings.items())
+    texts = {
+        name: f'"{x}"' if isinstance(x, str) else str(x).lower() for name, x in settings.items()
+    }
+    return ", ".join(f"{name} = {text}" for name, text in texts.items())
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from primax.rewards.keys import SimHash
     from primax.runs.evaluation import Evaluation, evaluate
     from primax.runs.loop import Result
-    from primax.worlds import WORLDS, World, make_world
+    from primax.worlds import WORLDS, World, make_world, register_world
 
 _HOMES = {
     "METHODS": "primax.methods",
@@ -35,6 +35,7 @@ _HOMES = {
     "evaluate": "primax.runs.evaluation",
     "export": "primax.export",
     "make_world": "primax.worlds",
+    "register_world": "primax.worlds",
     "train": "primax.api",
 }
 """jax takes a second to load, which `primax --help` need not wait for."""
@@ -58,6 +59,7 @@ __all__ = [
     "evaluate",
     "export",
     "make_world",
+    "register_world",
     "train",
 ]
 

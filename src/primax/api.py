@@ -27,7 +27,7 @@ from primax.worlds import WORLDS, World, world_name
 
 def train(
     method: str | Method,
-    world: str | World,
+    world: object,
     seeds: int | str = 15,
     preset: str = "paper",
     settings: Mapping[str, object] | None = None,
@@ -41,8 +41,8 @@ def train(
 ) -> Result:
     """Trains a method in a world, all seeds at once; see `configure` for `preset` and `settings`.
 
-    Both may be names, or objects of your own: a `primax.Method`, a `primax.World`. With `out` the
-    run lives in that folder: if it is stopped or killed, the same call takes it up. `progress` says
+    Both may be names, or objects of your own: a `primax.Method`; a `primax.World`, or any object with
+    `reset` and `step`. With `out` the run lives in that folder: if it is stopped or killed, the same call takes it up. `progress` says
     on stderr how it goes; by default if that is a terminal or a notebook. `anyway` goes on even if
     memory seems too small, or a folder's run was made by another version or device.
 
@@ -111,9 +111,10 @@ def _check_names(method: Method, kind: type[World], config: Config) -> None:
     if (name := getattr(config.world, "world_name", None)) and not name.startswith("own:"):
         return  # of a suite
     if kind not in WORLDS.values():
-        raise InputError(
-            f"a folder keeps a world by name: primax.WORLDS['...'] = {kind.__name__} first"
-        )
+        how = f"primax.WORLDS['...'] = {kind.__name__}"
+        if name:  # of an object with reset and step
+            how = "primax.register_world('...', ...)"
+        raise InputError(f"a folder keeps a world by name: {how} first")
     if WORLDS[world_name(config.world)] is not kind:
         raise InputError(f"{kind.__name__} needs options of its own: another world has the same")
 

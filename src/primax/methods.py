@@ -158,7 +158,7 @@ def mixed(bonus: Method) -> Method:
     )
 
 
-def find_world(world: str | World) -> tuple[type[World], Any]:
+def find_world(world: object) -> tuple[type[World], Any]:
     """A world's class and its options: by name with the defaults, or those of the object."""
     if isinstance(world, str):
         kind = world_kind(world)
@@ -168,7 +168,7 @@ def find_world(world: str | World) -> tuple[type[World], Any]:
 
 
 def build(
-    config: Config, method: str | Method | None = None, world: str | World | None = None
+    config: Config, method: str | Method | None = None, world: object | None = None
 ) -> tuple[World, Reward]:
     """The world and the reward of a configuration: those it names, or those of the given objects."""
     kind, _ = find_world(world_name(config.world) if world is None else world)

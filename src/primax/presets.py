@@ -7,11 +7,10 @@ from primax.config.fields import flatten, override
 from primax.config.schema import Config, KeysConfig
 from primax.errors import InputError, lookup
 from primax.methods import Method, find_method, find_world
-from primax.worlds import World
 from primax.worlds.layouts import read
 
 
-def paper(method: str | Method, world: str | World) -> Config:
+def paper(method: str | Method, world: object) -> Config:
     """The paper's configuration."""
     entry, (kind, options) = find_method(method), find_world(world)
     return Config(
@@ -63,7 +62,7 @@ PRESETS = {
 
 def configure(
     method: str | Method,
-    world: str | World,
+    world: object,
     preset: str = "paper",
     settings: Mapping[str, object] | None = None,
 ) -> Config:

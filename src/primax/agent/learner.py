@@ -361,7 +361,9 @@ class Learner(eqx.Module):
                 return self._step_or_reset(world, state, action, noise, (fresh, k_reward))
             return self._step(world, state, action, noise, k_reward)
 
-        state, (slots, rows, ended) = jax.lax.scan(step, state, (draws, fresh), unroll=not world.can_end)
+        state, (slots, rows, ended) = jax.lax.scan(
+            step, state, (draws, fresh), unroll=not world.can_end
+        )
         return replace(state, ring=ring.write(state.ring, clock, slots, rows)), ended
 
     def _greedy(self, state: State, clock: Clock, bonus_weight: Weight = None) -> Int[Array, ""]:
@@ -489,7 +491,7 @@ class Learner(eqx.Module):
 
 
 def make_learner(
-    config: Config, method: str | Method | None = None, world: str | World | None = None
+    config: Config, method: str | Method | None = None, world: object | None = None
 ) -> Learner:
     """The learner of a configuration, with the world and the reward it names or those given."""
     made, reward = build(config, method, world)

@@ -55,6 +55,16 @@ def as_world(world: object) -> World:
     return world if isinstance(world, World) else importlib.import_module(OBJECTS).of_object(world)
 
 
+def register_world(name: str, world: object) -> None:
+    """Keeps an environment of your own under a name: then commands and folders know it too.
+
+    It is an object with reset and step, or one of a suite. Whoever reads a run in it must call
+    this before, with the same name; a package of worlds does so when it is imported.
+    """
+    own = importlib.import_module(OBJECTS)
+    WORLDS[canonical(name)] = own.world_of(world, f"own:{canonical(name)}")
+
+
 def make_world(name: str, **options: Any) -> World:
     """The world called `name`; an unknown name or option is refused with the nearest one."""
     kind = world_kind(name)
@@ -87,6 +97,7 @@ __all__ = [
     "is_suite",
     "make_world",
     "on_grid",
+    "register_world",
     "world_kind",
     "world_name",
 ]

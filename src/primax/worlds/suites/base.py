@@ -3,13 +3,14 @@
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import field, fields, make_dataclass
+from functools import partial
 from types import ModuleType
 from typing import Annotated, Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, Shaped
+from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, PyTree, Shaped
 
 from primax.config.fields import Range, check
 from primax.errors import InputError, canonical, hint
@@ -50,7 +51,7 @@ class SuiteState(eqx.Module):
 class SuiteNoise(eqx.Module):
     """Suites draw for themselves: a key for every step."""
 
-    key: PRNGKeyArray
+    key: Key[Array, "*steps"]
 
 
 class SuiteWorld(World[SuiteState, SuiteNoise]):
@@ -130,12 +131,18 @@ def _like(made: Environment) -> Any:
 
     key = jax.eval_shape(lambda: jax.random.key(0))
     like = jax.eval_shape(made.reset, key)
-    for _ in range(2):  # what a step makes of a state may be of another type once more
-        before = like
-        like = jax.eval_shape(lambda key, at=before: stepped(key, at), key)
-    if jax.tree.structure(before) != jax.tree.structure(like) or before != like:
-        raise InputError("a step of this environment gives a state of other shapes than a reset")
+    for _ in range(3):  # what a step makes of a state may be of another type once more
+        before, like = like, jax.eval_shape(partial(stepped, at=like), key)
+        is_same = jax.tree.structure(before) == jax.tree.structure(like)
+        if not is_same or _shapes(before) != _shapes(like):
+            raise InputError(
+                "a step of this environment gives a state of other shapes than a reset"
+            )
     return like
+
+
+def _shapes(tree: Any) -> list[tuple[int, ...]]:
+    return [leaf.shape for leaf in jax.tree.leaves(tree)]
 
 
 def _typed(made: Any, like: Any) -> Any:
