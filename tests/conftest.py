@@ -19,15 +19,17 @@ jax.config.update("jax_default_matmul_precision", "highest")
 # code of this process is made, not what it means; commands started by a test are compiled as a
 # user's are.
 jax.config.update("jax_disable_most_optimizations", True)
-QUICKER = {"xla_cpu_use_fusion_emitters": False}
+QUICKER = {"xla_cpu_use_fusion_emitters": False, "xla_cpu_parallel_codegen_split_count": 1}
 
 # A shell that puts the tests into the background ignores what some of them send.
 for kind in (signal.SIGINT, signal.SIGHUP):
     if signal.getsignal(kind) is signal.SIG_IGN:
         signal.signal(kind, signal.default_int_handler if kind == signal.SIGINT else signal.SIG_DFL)
 
-# Workers fill the cores: a second thread of numpy's would wait for one, spinning. Workers inherit it.
+# Workers fill the cores: a second thread of numpy's would wait for one, spinning, and programs that
+# hand their work to a second thread of jax's take a fifth longer. Workers inherit it, and commands.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("NPROC", "1")
 
 # One folder of compiled programs for all workers, and for the commands that tests start; it goes when
 # the tests are through. A worker that reads what another is writing compiles it itself.
@@ -56,6 +58,13 @@ def pytest_runtest_teardown(item, nextitem) -> None:
     if nextitem is None or nextitem.path != item.path:
         jax.clear_caches()
         gc.collect()
+
+
+def pytest_collection_finish() -> None:
+    """What is there before the first test stays: looking through it for garbage took 8% of the time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 def pytest_sessionstart() -> None:
