@@ -40,6 +40,10 @@ jax.config.update("jax_compilation_cache_dir", os.path.join(os.environ["XDG_CACH
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
 
+PROGRAMS = {}
+"""Those of `compiled_once`, by configuration and seeds."""
+
+
 def quick_options(*args, make_options=compiler.get_compile_options, **kwargs):
     """What jax tells the compiler and, unless it is to optimise, to take the quicker way."""
     options = make_options(*args, **kwargs)
@@ -56,6 +60,7 @@ with contextlib.suppress(jax.errors.JaxRuntimeError):  # another version may not
 def pytest_runtest_teardown(item, nextitem) -> None:
     """What a file of tests compiled goes with it: a worker would come to hold gigabytes."""
     if nextitem is None or nextitem.path != item.path:
+        PROGRAMS.clear()
         jax.clear_caches()
         gc.collect()
 
@@ -90,3 +95,20 @@ def optimised():
     jax.config.update("jax_disable_most_optimizations", False)
     yield
     jax.config.update("jax_disable_most_optimizations", True)
+
+
+@pytest.fixture
+def compiled_once():
+    """A file's runs of equal settings share a program, which is traced and loaded once: for tests
+    of what runs leave in folders. Those that change what a program does must not take it."""
+    from primax.runs import loop
+
+    def compile_program(learner, seeds, compiled=loop.compile_program):
+        name = (learner.config, seeds, jax.config.read("jax_disable_most_optimizations"))
+        if name not in PROGRAMS:
+            PROGRAMS[name] = compiled(learner, seeds)
+        return PROGRAMS[name]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop, "compile_program", compile_program)
+        yield
