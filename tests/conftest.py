@@ -19,15 +19,17 @@ jax.config.update("jax_default_matmul_precision", "highest")
 # code of this process is made, not what it means; commands started by a test are compiled as a
 # user's are.
 jax.config.update("jax_disable_most_optimizations", True)
-QUICKER = {"xla_cpu_use_fusion_emitters": False}
+QUICKER = {"xla_cpu_use_fusion_emitters": False, "xla_cpu_parallel_codegen_split_count": 1}
 
 # A shell that puts the tests into the background ignores what some of them send.
 for kind in (signal.SIGINT, signal.SIGHUP):
     if signal.getsignal(kind) is signal.SIG_IGN:
         signal.signal(kind, signal.default_int_handler if kind == signal.SIGINT else signal.SIG_DFL)
 
-# Workers fill the cores: a second thread of numpy's would wait for one, spinning. Workers inherit it.
+# Workers fill the cores: a second thread of numpy's would wait for one, spinning, and programs that
+# hand their work to a second thread of jax's take a fifth longer. Workers inherit it, and commands.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("NPROC", "1")
 
 # One folder of compiled programs for all workers, and for the commands that tests start; it goes when
 # the tests are through. A worker that reads what another is writing compiles it itself.
@@ -36,6 +38,10 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
     atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
 jax.config.update("jax_compilation_cache_dir", os.path.join(os.environ["XDG_CACHE_HOME"], "primax"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+
+
+PROGRAMS = {}
+"""Those of `compiled_once`, by configuration and seeds."""
 
 
 def quick_options(*args, make_options=compiler.get_compile_options, **kwargs):
@@ -54,8 +60,16 @@ with contextlib.suppress(jax.errors.JaxRuntimeError):  # another version may not
 def pytest_runtest_teardown(item, nextitem) -> None:
     """What a file of tests compiled goes with it: a worker would come to hold gigabytes."""
     if nextitem is None or nextitem.path != item.path:
+        PROGRAMS.clear()
         jax.clear_caches()
         gc.collect()
+
+
+def pytest_collection_finish() -> None:
+    """What is there before the first test stays: looking through it for garbage took 8% of the time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 def pytest_sessionstart() -> None:
@@ -81,3 +95,20 @@ def optimised():
     jax.config.update("jax_disable_most_optimizations", False)
     yield
     jax.config.update("jax_disable_most_optimizations", True)
+
+
+@pytest.fixture
+def compiled_once():
+    """A file's runs of equal settings share a program, which is traced and loaded once: for tests
+    of what runs leave in folders. Those that change what a program does must not take it."""
+    from primax.runs import loop
+
+    def compile_program(learner, seeds, compiled=loop.compile_program):
+        name = (learner.config, seeds, jax.config.read("jax_disable_most_optimizations"))
+        if name not in PROGRAMS:
+            PROGRAMS[name] = compiled(learner, seeds)
+        return PROGRAMS[name]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop, "compile_program", compile_program)
+        yield

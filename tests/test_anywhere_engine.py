@@ -32,12 +32,31 @@ def lived(method: str, settings: dict):
     learner = make_learner(config)
     for state, _ in windows(compile_program(learner, (3,))):
         last = state
-    state = jax.tree.map(lambda x: x[0], last)
-    clock = config.total_steps
-    rows = ring.read(
-        state.ring, jnp.int32(clock), jnp.arange(clock, 0, -1), learner.world.obs_shape
-    )
-    return learner, state, rows
+
+    @jax.jit  # one program, where op by op it would be dozens
+    def first_seed(states):
+        state, clock = jax.tree.map(lambda x: x[0], states), config.total_steps
+        ages = jnp.arange(clock, 0, -1)
+        return state, ring.read(state.ring, jnp.int32(clock), ages, learner.world.obs_shape)
+
+    return learner, *first_seed(last)
+
+
+def inside_pays(learner, state, rows) -> np.ndarray:
+    """What the engine pays for the rows in the window after the last.
+
+    Outside, the next window begins with the last step; inside, with the next step.
+    """
+
+    @jax.jit
+    def score(state, rows):
+        clock = jnp.int32(learner.config.total_steps)
+        recent, _ = learner._recent(state, clock)
+        key = streams.stream(state.key, streams.REFRESH, clock)
+        reward, _ = learner.reward.refresh(state.reward, recent, key)
+        return learner.reward.score(reward, rows)
+
+    return np.asarray(score(state, rows))
 
 
 def told(rows, horizon: int) -> primax.Transition:
@@ -83,12 +102,7 @@ def test_the_bonus_outside_equals_the_engine(case):
         method, primax.Space.of(world), gamma=learner.config.critics.gamma, settings=same
     )
     now, _ = bonus.step(bonus.init(3), told(rows, world.horizon))
-    # Outside, the next window begins with the last step; inside, with the next step.
-    clock = jnp.int32(learner.config.total_steps)
-    recent, _ = learner._recent(state, clock)
-    key = streams.stream(state.key, streams.REFRESH, clock)
-    reward, _ = learner.reward.refresh(state.reward, recent, key)
-    inside = np.asarray(learner.reward.score(reward, rows))
+    inside = inside_pays(learner, state, rows)
     row = primax.Transition(
         rows.obs,
         rows.action,

@@ -33,7 +33,7 @@ class StopError(Exception):
 
 
 @pytest.fixture
-def here(monkeypatch):
+def here(monkeypatch, compiled_once):
     """In this process, compiled as a user's runs are, with the flags that commands set."""
     monkeypatch.setenv("XLA_FLAGS", " ".join(SAME_BITS))
 

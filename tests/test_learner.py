@@ -317,9 +317,10 @@ def test_epsilon_is_linear_then_flat():
 
 
 @pytest.mark.slow
-def test_random_through_the_pipeline_scores_what_the_world_says(optimised):
+def test_random_through_the_pipeline_scores_what_the_world_says():
     settings = {"steps": "10_000", "world.size": "10", "replay": "2_000", "recent": "50"}
     settings |= {"critics.batch": "1", "critics.heads": "1"}  # they learn, and decide nothing
+    settings |= {f"net.{name}": "1" for name in ("first_channels", "second_channels", "embedding")}
     result = train("random", "butterflies", seeds=20, preset="smoke", settings=settings)
     scores = result.episodes["score"].astype(float)
     exact = expected_score(make_world("butterflies"), "random")

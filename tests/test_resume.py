@@ -112,6 +112,8 @@ def test_ten_more_kills_change_no_byte(environment, whole, tmp_path, seed):
 
 @pytest.mark.slow
 def test_kills_change_no_byte_of_prime(environment, tmp_path):
+    """On as many threads as there are cores, as a user's runs are."""
+    environment = {name: value for name, value in environment.items() if name != "NPROC"}
     primax(environment, "train", *PRIME, "--out", tmp_path / "whole")
     assert_survives(environment, tmp_path / "whole", tmp_path / "run", 2, seed=0, args=PRIME)
     with np.load(tmp_path / "run" / "maps.npz") as maps:
@@ -218,7 +220,7 @@ def test_a_finished_run_that_cannot_be_read_is_not_called_finished(tmp_path):
 
 
 @pytest.fixture
-def here(monkeypatch, optimised):
+def here(monkeypatch, optimised, compiled_once):
     """In this process, compiled as a user's runs are, with the flags that commands set."""
     monkeypatch.setenv("XLA_FLAGS", " ".join(SAME_BITS))
 

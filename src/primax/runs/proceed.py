@@ -185,7 +185,9 @@ def _take_up(job: Job, checkpoint: checkpoints.Checkpoint) -> None:
     Only then may maps.npz go: the new one, written before the next checkpoint, would take its place.
     """
     folder = job.folder
-    disk.write_whole(folder / "maps.raw", records.unpacked_maps(folder / "maps.npz", job.seeds))
+    if (folder / "maps.npz").exists():  # a world without a grid has no maps
+        raw = records.unpacked_maps(folder / "maps.npz", job.seeds)
+        disk.write_whole(folder / "maps.raw", raw)
     checkpoints.amend(folder, checkpoint, {"config": config_hash(folder)})
     disk.keep_only(folder, disk.TABLES)
 
