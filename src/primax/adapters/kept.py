@@ -34,16 +34,16 @@ class Options:
 
     bonus: Any = "prime"
     """A method's name, a `primax.Method`, or a function of (space, envs) that gives a `primax.bonus`."""
-    weight: float = 0.1
+    weight: int | float = 0.1
     """What the bonus counts; 0 leaves the task alone."""
-    task: float = 1.0
+    task: int | float = 1.0
     """What the task counts; 0 leaves the bonus alone."""
     schedule: Any = "constant"
     """What the weight is multiplied by: `constant`, `linear` (to zero), or a function of the progress
     that remains, from 1 to 0."""
     steps: int | None = None
     """Steps of all environments over which the schedule goes; None takes the library's own progress."""
-    gamma: float | None = None
+    gamma: int | float | None = None
     """The agent's discount, which PRIME and others read."""
     keys: Any = None
     """Which observations are one state; None is SimHash."""
@@ -52,23 +52,6 @@ class Options:
     seed: int = 0
     """Of the bonus's own random numbers."""
 
-    def __post_init__(self):
-        for name in ("weight", "task"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-                raise InputError(f"{name} takes a number, got {value!r}")
-            check_range(name, float(value), 0, 1e6)
-        if not callable(self.schedule):
-            check_choice("schedule", self.schedule, SCHEDULES)
-        if self.steps is not None:
-            if isinstance(self.steps, bool) or not isinstance(self.steps, int | np.integer):
-                raise InputError(f"steps takes a whole number, got {self.steps!r}")
-            check_range("steps", self.steps, 1, 2**31 - 1)
-        if _is_function(self.bonus):
-            said = [n for n in ("gamma", "keys", "settings") if getattr(self, n) is not None]
-            if said:
-                raise InputError(f"{said[0]}: say it in the function that makes the bonus")
-
     @classmethod
     def of(cls, bonus: Any, given: Mapping[str, Any]) -> "Options":
         """From what a user wrote; an option that does not exist is answered with the nearest."""
@@ -76,6 +59,7 @@ class Options:
         for name in given:
             if name not in known:
                 raise InputError(f"unknown option {name!r}{hint(name, known)}")
+        _check_given(bonus, given)
         return cls(bonus, **given)
 
     @property
@@ -110,6 +94,30 @@ class Options:
             made = bonus(entry, space, envs, gamma, keys, settings=self.settings)
         _check_served(made, envs)
         return made
+
+
+NUMBERS = {"weight": (0, 1e6), "task": (0, 1e6), "gamma": (0, 0.999999)}
+WHOLE = {"steps": (1, 2**31 - 1), "seed": (0, 2**31 - 1)}
+
+
+def _check_given(bonus: Any, given: Mapping[str, Any]) -> None:
+    """Refuses values that an option does not take."""
+    takes = (("a number", NUMBERS, int | float), ("a whole number", WHOLE, int))
+    for what, limits, kind in takes:
+        for name, (low, high) in limits.items():
+            if (value := given.get(name)) is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, kind):
+                raise InputError(f"{name} takes {what}, got {value!r}")
+            check_range(name, value, low, high)
+    schedule = given.get("schedule", "constant")
+    if not callable(schedule):
+        check_choice("schedule", schedule, SCHEDULES)
+    if not isinstance(given.get("settings") or {}, Mapping):
+        raise InputError(f"settings takes fields by name, got {given['settings']!r}")
+    said = [name for name in ("gamma", "keys", "settings") if given.get(name) is not None]
+    if said and _is_function(bonus):
+        raise InputError(f"{said[0]}: say it in the function that makes the bonus")
 
 
 def _is_function(given: Any) -> bool:
