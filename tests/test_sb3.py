@@ -38,6 +38,8 @@ TINY = SMALL | {
     "reward.calibration": 8,
     "reward.neighbours": 4,
     "critics.batch": 4,
+    "reward.aleatoric_weight": 0,
+    "reward.reward_scale": 1,
 }
 ENDS, CUTS = 4, 5
 """Steps of an episode that ends, and of one that is cut; they take turns."""
@@ -524,6 +526,13 @@ def test_an_example_runs(name, steps, tmp_path):
     done = subprocess.run(words, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "episodes" in done.stdout
+
+
+@pytest.mark.slow
+def test_the_benchmark_starts():
+    words = [sys.executable, str(ROOT / "benchmarks" / "sb3.py"), "--help"]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 0 and "corridor" in done.stdout, done.stderr
 
 
 @pytest.mark.slow

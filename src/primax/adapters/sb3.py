@@ -78,7 +78,7 @@ class BonusReplayBuffer(ReplayBuffer):
         action: np.ndarray,
         reward: np.ndarray,
         done: np.ndarray,
-        infos: list[dict[str, Any]],
+        infos: Any,
     ) -> None:
         """Stores a step of every environment, and lets the bonus see it."""
         kept, done = self.kept, np.asarray(done, bool)
