@@ -1,7 +1,7 @@
 """PRIME in Stable-Baselines3's agents: what it finds in a corridor of 28 steps, and what it costs.
 
     python benchmarks/sb3.py corridor [--seeds 0-4] [--steps 20000] [--bonus none] [--out FILE]
-    python benchmarks/sb3.py cost [--steps 1000] [--out FILE]
+    python benchmarks/sb3.py cost [--steps 1024] [--out FILE]
 
 `corridor`: SB3's DQN in Maze, layout `long`, with and without the bonus, the same settings and the same
 number of steps. `cost`: DQN and PPO with each bonus in one process, one after another; programs are
@@ -107,7 +107,7 @@ def found(method: str, seed: int, steps: int) -> dict[str, Any]:
 
 def ppo(method: str) -> tuple[PPO, BonusCallback | None]:
     """SB3's agent, and the callback that brings a bonus."""
-    model = PPO("MlpPolicy", corridor(), seed=0, device="cpu")
+    model = PPO("MlpPolicy", corridor(), n_steps=256, seed=0, device="cpu")
     if method == "none":
         return model, None
     return model, BonusCallback(lambda space, envs: programs(method), weight=WEIGHT)
@@ -136,14 +136,14 @@ def main() -> None:
     )
     parser.add_argument("what", choices=("corridor", "cost"))
     parser.add_argument("--seeds", default="0-4")
-    parser.add_argument("--steps", type=int, help="20,000 in the corridor, 1,000 for the cost")
+    parser.add_argument("--steps", type=int, help="20,000 in the corridor, 1,024 for the cost")
     parser.add_argument("--bonus", default=f"none;{SHORT}", help="of corridor, by semicolons")
     parser.add_argument("--out", type=Path, help="a JSON file for all of it")
     args = parser.parse_args()
     torch.set_num_threads(1)
     begin, rows, code = time.perf_counter(), [], provenance()
     if args.what == "cost":
-        rows = cost(args.steps or 1_000)
+        rows = cost(args.steps or 1_024)
     else:
         for method in args.bonus.split(";"):
             for seed in parse_seeds(args.seeds):
