@@ -53,7 +53,7 @@ DQN_SETTINGS = {
 """Fixed before the seeds that are reported were run; all else is SB3's default."""
 
 WINDOWS = {"window": 500, "recent": 1_000}
-"""Short ones: a frontier that is worth the same for long keeps the agent there."""
+"""Shorter than the default: what is new is told anew twice as often."""
 SHORT = "prime, short windows"
 
 
