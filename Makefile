@@ -4,11 +4,11 @@ BIN := .venv/bin
 READY := .venv/ready
 JOBS ?= 5
 
-.PHONY: help demo paper pages pictures test test-all lint check bench clean
+.PHONY: help demo paper pages pictures test test-all test-sb3 lint check bench clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
-	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z0-9-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 ..."; exit 1; }
@@ -57,6 +57,16 @@ test: $(READY)  ## the quick tests, before every commit
 test-all: $(READY)  ## every test, the slow ones too
 	$(BIN)/python -m pytest -m ""
 
+# An environment of its own: torch is large, and the other tests must pass without it.
+.venv-sb3/ready: pyproject.toml constraints.txt
+	@echo "setting up .venv-sb3 with torch and Stable-Baselines3 (about a minute, once)"
+	@$(PYTHON) -m venv .venv-sb3
+	@.venv-sb3/bin/pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[dev,sb3]' sb3-contrib
+	@touch $@
+
+test-sb3: .venv-sb3/ready  ## the tests of the Stable-Baselines3 adapter, slow ones too
+	.venv-sb3/bin/python -m pytest -m "" tests/test_sb3.py tests/test_kept.py
+
 lint: $(READY)  ## format, lint, types
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
@@ -70,4 +80,4 @@ bench: $(READY)  ## speed of training beside PyTorch, and of the worlds beside g
 	$(BIN)/python benchmarks/worlds.py
 
 clean:  ## remove what the targets made
-	rm -rf .venv demo .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-sb3 demo .pytest_cache .ruff_cache .hypothesis

@@ -15,8 +15,9 @@ LAYERS = [
     {"presets"},
     {"agent"},
     {"runs"},
-    {"api", "adapters", "anywhere", "explain"},
-    {"gym", "export", "verify"},
+    {"api", "anywhere", "explain"},
+    {"adapters"},
+    {"gym", "sb3", "export", "verify"},
     {"paper"},
     {"report", "sweep"},
     {"cli"},
@@ -51,8 +52,8 @@ def test_layers_import_downwards_only():
 
 
 def test_the_core_imports_nothing_heavy():
-    """gymnasium only in its adapter, pillow only inside functions."""
+    """gymnasium and Stable-Baselines3 only in adapters, pillow only inside functions."""
     for here, path in modules():
         tops = {name.split(".")[0] for name in imports(path)}
-        assert here == "adapters" or "gymnasium" not in tops, path
+        assert here == "adapters" or not tops & {"gymnasium", "stable_baselines3"}, path
         assert not tops & {"pandas", "torch", "statsmodels", "gymnax", "pickle", "tyro"}, path
