@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from primax.anywhere.bonus import Bonus, bonus
-from primax.anywhere.keys import Given
+from primax.rewards.keys import Given
 from primax.anywhere.space import Space
 from primax.anywhere.transition import Transition
 from primax.errors import InputError, check_choice, check_range, hint
