@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from primax.anywhere.bonus import Bonus, bonus
-from primax.rewards.keys import Given
 from primax.anywhere.space import Space
 from primax.anywhere.transition import Transition
 from primax.errors import InputError, check_choice, check_range, hint
 from primax.methods import Method, find_method
+from primax.rewards.keys import Given
 
 SCHEDULES: dict[str, Callable[[float], float]] = {
     "constant": lambda progress_remaining: 1.0,
