@@ -2,7 +2,7 @@
 
     python benchmarks/suite.py plan           # writes results/suite/plan.toml
     primax sweep results/suite/plan.toml --out RUNS --jobs 12
-    primax pack RUNS --keep scores --out results/suite/runs
+    python benchmarks/suite.py collect RUNS   # keeps measures and curves of every seed
     python benchmarks/suite.py                # the tables and the figure, from what is kept
 
 The weights are those that trials in Maze's corridors chose (docs/beyond.md); ICM was not among them
@@ -10,12 +10,35 @@ and has RND's. Nothing was chosen in these worlds.
 """
 
 import argparse
+import bz2
+import csv
+import io
+import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from primax import stats
+from primax.errors import InputError
+from primax.output.figure import make
+from primax.output.sheet import Sheet, bracket, plus_minus
+from primax.paper.figures.drawing import STYLE, legend_below
+from primax.paper.pages.embed import fill
+from primax.report.naming import OTHERS
+from primax.runs.measures import measure
+from primax.runs.naming import method_label
+from primax.runs.read import Floats, Run, open_run
+
 ROOT = Path(__file__).parents[1]
-KEPT = ROOT / "results" / "suite"
+KEPT, PAGE = ROOT / "results" / "suite", ROOT / "docs" / "suite.md"
+PICTURE = ROOT / "docs" / "pictures" / "suite.svg"
+BINS = 50
+"""Equal parts of a run's steps, of each of which the mean score is kept."""
+FOUND = 0.5
+"""An episode's score from which on the goal was found, in a sea or behind a door."""
 WEIGHTS = {"prime": 0.01, "count": 0.1, "rnd": 0.1, "icm": 0.1, "disagreement": 10}
 """What a bonus counts beside the task in the beginning; it goes to zero in a linear way."""
 SEEDS = 10
@@ -29,20 +52,20 @@ class Place:
     """Of the cells in it."""
     world: str
     steps: int
-    solved: float | None = None
-    """The mean score of the last 20 episodes from which on a seed counts as having solved it."""
+    best: float | None = None
+    """What the best policy scores on average at the last ε, about; none where that is not known."""
     options: dict[str, Any] = field(default_factory=dict)
 
 
 def _deep_sea(size: int, steps: int, **options: Any) -> Place:
+    """Every step must go right: at ε = 0.05 one in forty does not, and in a random sea one in N more."""
     name = f"deepsea{size}" + "-stochastic" * bool(options)
-    # The way to the goal pays 0.99; a step to the right in a random sea may fail.
-    solved = 0.5 if options else 0.9
-    return Place(name, "gymnax:DeepSea-bsuite", steps, solved, {"size": size, **options})
+    best = 0.99 * 0.975**size * ((1 - 1 / size) ** (size - 1) if options else 1.0)
+    return Place(name, "gymnax:DeepSea-bsuite", steps, best, {"size": size, **options})
 
 
 def _rooms(name: str, id_: str, steps: int) -> Place:
-    return Place(name, f"xminigrid:MiniGrid-{id_}", steps, 0.5)
+    return Place(name, f"xminigrid:MiniGrid-{id_}", steps, 0.9)
 
 
 PLACES = (
@@ -54,7 +77,6 @@ PLACES = (
     _rooms("doorkey5", "DoorKey-5x5", 50_000),
     _rooms("doorkey6", "DoorKey-6x6", 100_000),
     _rooms("doorkey8", "DoorKey-8x8", 200_000),
-    _rooms("doorkey16", "DoorKey-16x16", 200_000),
     _rooms("unlockpickup", "UnlockPickUp", 200_000),
     Place("breakout", "pgx:minatar-breakout", 100_000),
     Place("spaceinvaders", "pgx:minatar-space_invaders", 100_000),
@@ -63,16 +85,15 @@ PLACES = (
 
 def plan() -> str:
     """The runs as `primax sweep` takes them."""
-    methods = ["task", *(f"task+{bonus}" for bonus in WEIGHTS)]
     lines = [
         "# Made by benchmarks/suite.py: every bonus beside the task in every world of the benchmark.",
-        f"methods = {_list(methods)}",
+        f"methods = {_list(METHODS)}",
         f"worlds = {_list(dict.fromkeys(place.world for place in PLACES))}",
         f'seeds = "{SEEDS}"',
         "plain = false",
     ]
     for place in PLACES:
-        for method in methods:
+        for method in METHODS:
             settings = {"steps": place.steps}
             settings |= {f"world.{name}": value for name, value in place.options.items()}
             settings |= {"net.planes": "flat"} if "DeepSea" in place.world else {}
@@ -94,13 +115,201 @@ def _pairs(settings: dict[str, Any]) -> str:
     return ", ".join(f"{name} = {text}" for name, text in texts.items())
 
 
+METHODS = ("task", *(f"task+{bonus}" for bonus in WEIGHTS))
+MEASURES = ("average", "peak", "last", "score_tail")
+Cells = dict[tuple[str, str], "Cell"]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is kept of one run, a row a seed."""
+
+    found: Floats
+    """The step at which the first episode with a score above FOUND ended; infinite if none did."""
+    values: dict[str, Floats]
+    curve: Floats
+    """Mean score in every part of the run [seed, part]; not a number where no episode ended."""
+
+
+def kept_of(run: Run) -> Cell:
+    """Of a finished run."""
+    scores, ends = (run.grid("episodes", name) for name in ("score", "step"))
+    values = {name: measure(run, name) for name in MEASURES}
+    if scores is None or ends is None or run.steps is None or not all(values.values()):
+        raise InputError(f"{run.path} is not whole")
+    found = [
+        min(end[score > FOUND], default=np.inf) for score, end in zip(scores, ends, strict=True)
+    ]
+    part = np.ceil(ends / run.steps * BINS)
+    curve = [
+        [score[at == k].mean() if (at == k).any() else np.nan for k in range(1, BINS + 1)]
+        for score, at in zip(scores, part, strict=True)
+    ]
+    known = {name: sample.values for name, sample in values.items() if sample}
+    return Cell(np.array(found), known, np.array(curve))
+
+
+def collect(home: Path) -> tuple[bytes, dict[str, Any]]:
+    """All runs of the plan as one table, and how they were made."""
+    text, made, times = io.StringIO(), [], {}
+    writer = csv.writer(text, lineterminator="\n")
+    bins = [f"part{k}" for k in range(1, BINS + 1)]
+    writer.writerow(["place", "method", "seed", "found", *MEASURES, *bins])
+    for place in PLACES:
+        for method in METHODS:
+            run = open_run(home / _folder(place, method))
+            cell = kept_of(run)
+            for i, seed in enumerate(run.seeds):
+                numbers = [
+                    cell.found[i],
+                    *(cell.values[name][i] for name in MEASURES),
+                    *cell.curve[i],
+                ]
+                writer.writerow([place.name, method, seed, *(_short(x) for x in numbers)])
+            made.append(
+                {name: run.manifest.get(name) for name in ("commit", "code", "jax", "device")}
+            )
+            times[f"{place.name} {method}"] = [
+                run.seconds(name)[0] for name in ("compile_s", "run_s")
+            ]
+    if any(each != made[0] for each in made):
+        raise InputError(f"the runs in {home} were not made by one version on one device")
+    return bz2.compress(text.getvalue().encode()), {"about": made[0], "seconds": times}
+
+
+def _folder(place: Place, method: str) -> str:
+    return f"{method.replace('+', '-')}_{place.world.replace(':', '-')}_{place.name}"
+
+
+def _short(value: float) -> str:
+    return "" if np.isnan(value) else f"{value:.5g}"
+
+
+def read() -> Cells:
+    """What is kept, by place and method."""
+    text = bz2.decompress((KEPT / "scores.csv.bz2").read_bytes()).decode()
+    rows = list(csv.DictReader(io.StringIO(text)))
+    cells = {}
+    for place, method in dict.fromkeys((row["place"], row["method"]) for row in rows):
+        own = [row for row in rows if (row["place"], row["method"]) == (place, method)]
+        curve = [[float(row[f"part{k}"] or "nan") for k in range(1, BINS + 1)] for row in own]
+        values = {name: np.array([float(row[name]) for row in own]) for name in MEASURES}
+        cells[place, method] = Cell(
+            np.array([float(row["found"]) for row in own]), values, np.array(curve)
+        )
+    return cells
+
+
+def found(cells: Cells) -> Sheet:
+    """Where there is a goal to find: on how many seeds, and when."""
+    rows = [
+        (_label(place), *(_found(cells[place.name, method].found) for method in METHODS))
+        for place in PLACES
+        if place.best is not None and "stochastic" not in place.name
+    ]
+    return Sheet("found", "", ("world", *map(method_label, METHODS)), tuple(rows))
+
+
+def _found(steps: Floats) -> str:
+    known = np.isfinite(steps)
+    middle = np.median(steps)
+    when = f", {middle / 1000:.0f}k" if np.isfinite(middle) else ""
+    return f"{known.sum()}{when}"
+
+
+def tails(cells: Cells) -> Sheet:
+    """Scores over the last fifth of the steps."""
+    rows = []
+    for place in PLACES:
+        best = "—" if place.best is None else f"{place.best:.2f}"
+        texts = (plus_minus(*stats.mean_std(_tail(cells, place, method))) for method in METHODS)
+        rows.append((_label(place), best, *texts))
+    return Sheet("tails", "", ("world", "best", *map(method_label, METHODS)), tuple(rows))
+
+
+def differences(cells: Cells) -> Sheet:
+    """How much a bonus adds to the task alone over the last fifth, with the interval of that."""
+    rows = []
+    for place in PLACES:
+        tail = {method: _tail(cells, place, method) for method in METHODS}
+        texts = [_apart(tail[method], tail["task"]) for method in METHODS[1:]]
+        rows.append((_label(place), *texts, _apart(tail["task+prime"], tail["task+count"])))
+    heads = [*map(method_label, METHODS[1:]), "PRIME less Counts"]
+    return Sheet("differences", "", ("world", *heads), tuple(rows))
+
+
+def _apart(mine: Floats, other: Floats) -> str:
+    low, high = stats.difference_interval(mine, other)
+    return f"{mine.mean() - other.mean():+.3f} {bracket(low, high, 3, sign='+')}"
+
+
+def _tail(cells: Cells, place: Place, method: str) -> Floats:
+    return cells[place.name, method].values["score_tail"]
+
+
+def _label(place: Place) -> str:
+    return f"{place.name} ({place.steps // 1000}k)"
+
+
+def draw(cells: Cells) -> None:
+    """Scores over training, a panel for each world."""
+    styles = dict(zip(METHODS, _styles(), strict=True))
+
+    def fill_in(figure: Any) -> None:
+        panels = list(figure.subplots(3, 4, squeeze=False).flat)
+        for axes, place in zip(panels, PLACES, strict=False):
+            axes.set_title(place.name, fontsize=9)
+            for method, (colour, dash) in styles.items():
+                curve = cells[place.name, method].curve
+                known = ~np.isnan(curve).all(axis=0)
+                at = (np.arange(BINS) + 1)[known] * place.steps / BINS / 1000
+                middle = np.nanmean(curve[:, known], axis=0)
+                axes.plot(at, middle, color=colour, ls=dash, lw=1.3, label=method_label(method))
+            axes.tick_params(labelsize=7)
+            if place.best is not None:
+                axes.set_ylim(-0.05, 1.05 * place.best)
+        for axes in panels[len(PLACES) :]:
+            axes.set_axis_off()
+        for axes in panels[len(PLACES) - 4 : len(PLACES)]:
+            axes.set_xlabel("thousand steps", fontsize=8)
+        legend_below(figure, panels[: len(PLACES)], {}, loc="outside lower center", ncols=3)
+
+    make(PICTURE, (11.0, 7.5), fill_in)
+
+
+def _styles() -> Iterator[tuple[str, Any]]:
+    others = iter([OTHERS[0], OTHERS[1]])
+    for method in METHODS:
+        name = method.removeprefix("task+")
+        yield STYLE[name] if name in STYLE else (next(others), "-")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", nargs="?", choices=("plan", "tables"), default="tables")
+    parser.add_argument("what", nargs="?", choices=("plan", "collect", "tables"), default="tables")
+    parser.add_argument("runs", nargs="?", type=Path, help="with collect: the sweep's folder")
     args = parser.parse_args()
-    if args.what == "plan":
-        KEPT.mkdir(parents=True, exist_ok=True)
-        (KEPT / "plan.toml").write_text(plan(), encoding="utf-8")
+    KEPT.mkdir(parents=True, exist_ok=True)
+    try:
+        if args.what == "plan":
+            (KEPT / "plan.toml").write_text(plan(), encoding="utf-8")
+            return
+        if args.what == "collect":
+            if args.runs is None:
+                raise InputError("collect needs the folder of the runs")
+            table, made = collect(args.runs)
+            (KEPT / "scores.csv.bz2").write_bytes(table)
+            text = json.dumps(made, indent=1)
+            (KEPT / "made.json").write_text(text + "\n", encoding="utf-8")
+        cells = read()
+        sheets = {
+            sheet.name: sheet.body() for sheet in (found(cells), tails(cells), differences(cells))
+        }
+        fill(PAGE, sheets, ROOT)
+        draw(cells)
+        print("\n".join(sheets.values()))
+    except InputError as error:
+        parser.error(str(error))
 
 
 if __name__ == "__main__":
