@@ -18,7 +18,10 @@ from primax.runs.progress import Reporter
 
 def told(clock: int, steps: int, seconds: float, is_learning: bool = True) -> Progress:
     """Two seeds of 2,000 steps; every episode scores 3."""
-    episodes, window = {"score": np.full(4, 3.0)}, {"loss": np.zeros(2)} if is_learning else {}
+    episodes, window = (
+        {"score": np.full(4, 3.0), "step": np.array([1, 2, 1, 2])},
+        {"loss": np.zeros(2)} if is_learning else {},
+    )
     return Progress(clock, 2_000, episodes, window, 0.05, {}, steps, seconds)
 
 
