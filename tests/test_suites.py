@@ -16,6 +16,8 @@ from primax.cli import main
 from primax.errors import InputError, RunError
 from primax.presets import configure
 from primax.rewards.keys import hashed
+from primax.runs.measures import measure
+from primax.runs.read import open_run
 from primax.worlds import WORLDS, make_world, on_grid, world_name
 from primax.worlds.suites import base, own, xminigrid
 
@@ -337,8 +339,14 @@ def test_names_and_options_that_are_wrong_are_refused_in_one_line(monkeypatch):
         make_world(SEA, sise=3)
     with pytest.raises(InputError, match="size takes a whole number"):
         configure("task", SEA, settings={"world.size": "deep"})
-    with pytest.raises(InputError, match="cannot be made"):
-        make_world(SEA, size=-1).reset(jax.random.key(0))
+    for name, wrong in {
+        SEA: {"size": 0},
+        DOOR: {"view_size": 0},
+        "gymnax:CartPole-v1": {"horizon": 0},
+    }.items():
+        with pytest.raises(InputError) as error:
+            make_world(name, **wrong)
+        assert "\n" not in str(error.value)
     with pytest.raises(InputError, match="needs a world on a grid"):
         on_grid(make_world(SEA), "this")
 
@@ -350,6 +358,39 @@ def test_names_and_options_that_are_wrong_are_refused_in_one_line(monkeypatch):
         base.library("gymnax", "suites")
 
 
+def test_what_is_told_of_a_minibatch_leaves_idle_rows_out():
+    """By hand: of 1, 100 and 3 the second is idle, so the mean is 2 and the largest 3."""
+    x, weight = jnp.array([1.0, 100.0, 3.0]), jnp.array([1.0, 0.0, 1.0])
+    assert critics.mean_of(x, weight) == 2.0 and critics.max_of(x, weight) == 3.0
+    heads = jnp.stack([x, x + 2])
+    assert critics.mean_of(heads, weight, 1) == 3.0 and critics.max_of(heads, weight, 1) == 5.0
+    assert critics.mean_of(x, jnp.zeros(3)) == 0.0
+    _, _, rows = line_rows("task")
+    lived = np.asarray(rows.weight) > 0
+    assert lived.mean() < 0.95  # so that a mean over all would tell
+
+
+class Short:
+    """Is cut after four steps by its own word, long before its horizon."""
+
+    num_actions = np.int64(2)
+
+    def reset(self, key):
+        return jnp.zeros(2), 0
+
+    def step(self, key, state, action):
+        return jnp.zeros(2), state + 1, 1, False, state == 3
+
+
+def test_trained_agents_stop_at_a_cut_that_comes_before_the_horizon(tmp_path, monkeypatch):
+    """Each episode is four steps long, in training and in play, also of a reward with a memo."""
+    monkeypatch.setitem(WORLDS, "short", own.world_of(Short(), "own:short"))
+    for method in ("none", "moss"):
+        primax.train(method, "short", 1, "smoke", {"steps": 1_000}, out=tmp_path / method)
+        done = primax.evaluate(tmp_path / method, episodes=20)
+        assert (done.length == 4).all() and (done.score == 4).all()
+
+
 class NoStep:
     num_actions = 2
 
@@ -357,9 +398,31 @@ class NoStep:
         return jnp.zeros(3), ()
 
 
+class Still(NoStep):
+    """Nothing ever happens."""
+
+    horizon = 100_000
+
+    def step(self, key, state, action):
+        return jnp.zeros(3), (), 0.0, False, False
+
+
 class Grows(NoStep):
     def step(self, key, state, action):
         return jnp.zeros(3), (1,), 0.0, False, False
+
+
+class Pair(NoStep):
+    def step(self, key, state, action):
+        return jnp.zeros(3), (), jnp.zeros(2), False, False
+
+
+class Backwards(Still):
+    horizon = -1
+
+
+class Many(Still):
+    num_actions = 300
 
 
 class Four(NoStep):
@@ -373,6 +436,9 @@ class Four(NoStep):
         (NoStep(), "world takes a name, a primax.World or an object"),
         (Grows(), "other shapes than a reset"),
         (Four(), "step must give five values"),
+        (Pair(), "gives reward of shape"),
+        (Backwards(), "horizon of a world takes a whole number above 0"),
+        (Many(), "actions of own:Many must be between 1 and 256"),
         (object(), "world takes a name"),
     ],
 )
@@ -476,15 +542,6 @@ def test_evaluation_plays_the_suites_episodes(run):
     assert set(done.table) == {"seed", "episode", "score", "reach", "length"}
 
 
-class Still(NoStep):
-    """Nothing ever happens."""
-
-    horizon = 100_000
-
-    def step(self, key, state, action):
-        return jnp.zeros(3), (), 0.0, False, False
-
-
 def test_a_run_in_which_no_episode_ends_says_so(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(WORLDS, "still", own.world_of(Still(), "own:still"))
     args = ["train", "none", "still", "--preset", "smoke", "--seeds", "2"]
@@ -492,6 +549,9 @@ def test_a_run_in_which_no_episode_ends_says_so(tmp_path, capsys, monkeypatch):
     assert "of 2 of 2 seeds no episode is over yet" in " ".join(capsys.readouterr().out.split())
     assert main(["report", str(tmp_path / "a"), "--out", str(tmp_path / "a.html")]) == 0
     assert "no episode is over yet" in capsys.readouterr().out
+    assert main(["plot", str(tmp_path / "a"), "--out", str(tmp_path / "a.png")]) == 2
+    assert "no episode is over yet" in capsys.readouterr().err
+    assert measure(open_run(tmp_path / "a"), "peak:reward") is None
 
 
 def test_an_object_has_a_name_when_it_is_registered(tmp_path, monkeypatch):

@@ -129,7 +129,8 @@ def _newest_observations(
     spec = learner.reward.spec
     age = np.arange(min(learner.config.recent, clock), 0, -1)
     rows = learner.read(state, jnp.int32(clock), jnp.asarray(age))
-    key, seen = np.asarray(rows.key), np.asarray(rows.obs)
+    is_lived = np.asarray(rows.weight) > 0
+    key, seen = np.asarray(rows.key)[is_lived], np.asarray(rows.obs)[is_lived]
     if key.size and not 0 <= key.min() <= key.max() < spec.num_keys:
         raise InputError("the state was not made by a run: it has keys the world has not")
     keys = _listed_keys(spec, state.reward.window, key)

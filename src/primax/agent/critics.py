@@ -206,10 +206,12 @@ def update(
     double: bool,
     is_shared: bool = False,
     bonus_weight: Float[Array, ""] | None = None,
+    has_idle: bool = False,
 ) -> tuple[Critics, dict[str, Float[Array, ""]]]:
     """One step of every head on (action, reward, weight, terminated) of a shared minibatch.
 
     With `bonus_weight` there are two values, and rewards are those of the task and of the bonus.
+    Where there are idle rows (`has_idle`) what is told is of the others.
     """
     action, reward, weight, terminated = batch
     discount = rates.gamma * (1.0 - terminated.astype(jnp.float32))
@@ -234,16 +236,38 @@ def update(
     online, optimiser = jax.vmap(descend)(critics.online, grads, critics.optimiser)
     if is_shared:
         online = with_one_trunk(online)
+    lived = weight if has_idle else None
     metrics = {
         "loss": jnp.mean(losses),
-        "reward": jnp.mean(reward),
-        "y_abs": jnp.mean(jnp.abs(y)),
-        "y_abs_top": jnp.max(jnp.abs(y)),
-        "y_abs_max": jnp.max(jnp.abs(y)),
-        "q_taken_abs_max": jnp.max(jnp.abs(taken)),
+        "reward": mean_of(reward, lived),
+        "y_abs": mean_of(jnp.abs(y), lived, 1),
+        "y_abs_top": max_of(jnp.abs(y), lived, 1),
+        "y_abs_max": max_of(jnp.abs(y), lived, 1),
+        "q_taken_abs_max": max_of(jnp.abs(taken), lived, 1),
         "q_target_abs_max": jnp.max(jnp.abs(q_after)),
     }
     return Critics(online, critics.target, optimiser), metrics
+
+
+def mean_of(
+    x: Float[Array, "..."], weight: Float[Array, " batch"] | None, axis: int = 0
+) -> Float[Array, ""]:
+    """Over all rows, or with weights of the rows along `axis` over those that are not idle."""
+    if weight is None:
+        return jnp.mean(x)
+    share = weight / jnp.maximum(jnp.mean(weight), 1.0 / weight.shape[0])
+    return jnp.mean(x * _along(share, x.ndim, axis))
+
+
+def max_of(
+    x: Float[Array, "..."], weight: Float[Array, " batch"] | None, axis: int = 0
+) -> Float[Array, ""]:
+    """The same of what is not negative: the largest."""
+    return jnp.max(x if weight is None else x * _along(weight, x.ndim, axis))
+
+
+def _along(weight: Float[Array, " batch"], ndim: int, axis: int) -> Float[Array, "..."]:
+    return jnp.expand_dims(weight, [i for i in range(ndim) if i != axis])
 
 
 def sync(critics: Critics, is_due: Bool[Array, ""]) -> Critics:

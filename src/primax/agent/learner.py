@@ -150,11 +150,9 @@ class Learner(eqx.Module):
         projection = self.keys.settle(state.hashed.projection, rows.obs, is_lived, spec.kind)
         before, after = (self.keys.of(projection, x) for x in (rows.obs, rows.next_obs))
         key = before * spec.num_actions + rows.action
-        hashed = Hashed(
-            projection,
-            self.keys.of(projection, state.obs[None])[0],
-            jnp.zeros(self.keys.num, bool).at[before].max(is_lived).at[after].max(is_lived),
-        )
+        now = self.keys.of(projection, state.obs[None])[0]
+        met = jnp.zeros(self.keys.num, bool).at[before].max(is_lived).at[after].max(is_lived)
+        hashed = Hashed(projection, now, met.at[now].set(True))
         return replace(
             state,
             hashed=hashed,
@@ -472,7 +470,9 @@ class Learner(eqx.Module):
         age = 1 + jax.random.randint(k_sample, (config.critics.batch,), 0, high)
         batch = self.read(state, clock, age)
         score = self.reward.score(state.reward, batch)
-        paid, parts = mix.paid(config, batch.task, score, bonus_weight)
+        has_idle = self.world.can_end
+        lived = batch.weight if has_idle else None
+        paid, parts = mix.paid(config, batch.task, score, bonus_weight, lived)
         see = self.reward.spec.see
         before = see(self.reward.view(batch.obs, batch.memo))
         after = see(self.reward.view(batch.next_obs, batch.next_memo))
@@ -485,6 +485,7 @@ class Learner(eqx.Module):
             config.critics.double,
             self.is_shared,
             bonus_weight if config.num_values == 2 else None,
+            has_idle,
         )
         reward, more = self.reward.learn(state.reward, batch, k_learn)
         return replace(state, critics=critics, reward=reward), metrics | parts | more

@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from primax.agent.critics import mean_of
 from primax.config.schema import Config
 
 Weight = Float[Array, ""] | None
@@ -24,11 +25,18 @@ def bonus_weight(config: Config, full: Weight, clock: Int[Array, ""]) -> Weight:
 
 
 def paid(
-    config: Config, task: Float[Array, " batch"], score: Float[Array, " batch"], weight: Weight
+    config: Config,
+    task: Float[Array, " batch"],
+    score: Float[Array, " batch"],
+    weight: Weight,
+    lived: Float[Array, " batch"] | None = None,
 ) -> tuple[Float[Array, "batch *two"], dict[str, Float[Array, "..."]]]:
-    """What the critics learn from, and its parts: the reward alone, or what it adds to the task."""
+    """What the critics learn from, and its parts: the reward alone, or what it adds to the task.
+
+    `lived` are weights of the rows, where some are idle: means are over the others.
+    """
     if weight is None:
         return score, {}
     is_one = config.num_values == 1
     made = task + weight * score if is_one else jnp.stack([task, score], axis=1)
-    return made, {"reward_task": jnp.mean(task), "reward_bonus": jnp.mean(score)}
+    return made, {"reward_task": mean_of(task, lived), "reward_bonus": mean_of(score, lived)}

@@ -50,7 +50,7 @@ def play(
     """Episodes of one seed side by side, one for each key: how they went, and all their states.
 
     Each begins with the reward's state as it is, and leaves nothing of it. Where the world ends,
-    an episode stays as it is until its time is up.
+    or cuts it short, an episode stays as it is until all are over.
     """
     world = learner.world.for_seed(agent.seed)
     begun, heads, draws = jax.vmap(partial(_begin, learner, world, agent, epsilon))(keys)
@@ -59,7 +59,7 @@ def play(
         views = learner.reward.view(scaled(agent.moments, now.obs), now.memo)
         values = learner.action_values(agent.online, views, agent.bonus_weight)
         greedy = jax.vmap(critic.greedy, in_axes=(1, 0))(values, heads)
-        after, action = jax.vmap(partial(_step, learner, world))(now, greedy, draw)
+        after, action = jax.vmap(partial(_step, learner, world, agent))(now, greedy, draw)
         return after, (after.world, action)
 
     by_step = jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), draws)
@@ -77,7 +77,8 @@ def _begin(
     obs = world.observe(first)
     reward, memo = agent.reward, ()
     if learner.reward.begins:
-        reward, memo = learner.reward.begin(reward, obs, k_begin)
+        seen = scaled(agent.moments, obs[None])[0]
+        reward, memo = learner.reward.begin(reward, seen, k_begin)
     words = jax.random.bits(k_action, (num, 2), "uint32")
     draws = (
         world.noise(k_noise, num),
@@ -90,18 +91,21 @@ def _begin(
 
 
 def _step(
-    learner: Learner, world: World, now: Moment, greedy: Int[Array, ""], draw: Any
+    learner: Learner, world: World, agent: Agent, now: Moment, greedy: Int[Array, ""], draw: Any
 ) -> tuple[Moment, Int[Array, ""]]:
     noise, is_explored, drawn, key = draw
     action = jnp.where(is_explored, drawn, greedy)
     state = world.step(now.world, action, noise)
     obs, reward, memo = world.observe(state), now.reward, now.memo
     if learner.reward.begins:
-        count_key = world.count_key(now.world, action)
-        seen = Step(now.obs, action, obs, count_key, world.task(state))
+        # No key is left where observations were hashed; nothing that is seen of rewards needs it.
+        count_key = world.count_key(now.world, action) if world.has_keys else jnp.int32(0)
+        before, later = (scaled(agent.moments, x[None])[0] for x in (now.obs, obs))
+        seen = Step(before, action, later, count_key, world.task(state))
         reward, memo = learner.reward.observe(reward, seen, key)
     after = Moment(state, obs, memo, reward, tally.add(world, now.tally, state))
-    return _unless(world.terminated(now.world), now, after), action
+    is_over = world.terminated(now.world) | world.truncated(now.world)
+    return _unless(is_over, now, after), action
 
 
 def _unless(is_over: Bool[Array, ""], now: Moment, after: Moment) -> Moment:

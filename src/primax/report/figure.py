@@ -57,9 +57,11 @@ def _curve(run: Run, column: str) -> tuple[Floats, Floats]:
     """Steps, and values [seed, point], smoothed and thinned as on the report's page."""
     is_episodes = column in {of.name for of in EPISODES}
     table = grid(run.episodes if is_episodes else run.windows, run.seeds)
+    if is_episodes and not table["step"].size:
+        raise InputError(f"{run.path} has no {column}: no episode is over yet")
     if column in table:
         steps, values = (curves.smoothed if is_episodes else curves.binned)(table, column)
-        known = np.isfinite(values).all(axis=0)
+        known = np.isfinite(values).all(axis=0)  # a seed's first episode may end late
         if known.any():
             return steps[known], values[:, known]
     raise InputError(f"{run.path} has no {column}: the run did not record it")

@@ -117,7 +117,7 @@ def _free_part(run: Run, values: Floats, part: str) -> Floats:
     """A fifth of the steps, or their difference, where each seed's episodes end when they like."""
     ends = run.grid("episodes", "step")
     assert ends is not None
-    share = ends / (run.steps or np.nanmax(ends))
+    share = ends / (run.steps or np.nanmax(ends, initial=1))
     start = _mean(np.where(share <= FIFTH, values, np.nan))
     tail = _mean(np.where(share > TAIL, values, np.nan))
     return {"start": start, "tail": tail, "fall": start - tail}[part]
@@ -150,6 +150,8 @@ def _at_peak(run: Run, values: Floats) -> Floats | None:
     )
     if scores is None or ends is None or windows is None:
         return None
+    if not scores.size or np.isnan(scores).all(axis=1).any():
+        return None  # of some seed no episode is over
     last = [_best_end(row[~np.isnan(row)]) for row in scores]
     at = [np.searchsorted(windows[i], ends[i, end]) for i, end in enumerate(last)]
     return np.array([row[min(k, len(row) - 1)] for row, k in zip(values, at, strict=True)])

@@ -14,10 +14,11 @@ BARE = ("empty", "floor")
 
 
 def scenes(world: World, episode: Episode, title: str = "") -> list[Scene]:
-    """One scene for the reset and one for every step, up to where the world ended."""
+    """One scene for the reset and one for every step, up to where the world ended or cut it."""
     if world.kind != "planes":
         raise InputError(f"{type(world).__name__} shows a {world.kind}: only planes can be drawn")
-    is_over = np.asarray(jax.vmap(world.terminated)(episode.states))
+    ended, cut = (jax.vmap(of)(episode.states) for of in (world.terminated, world.truncated))
+    is_over = np.asarray(ended | cut)
     num = int(is_over.argmax()) + 1 if is_over.any() else len(is_over)
     states = jax.tree.map(lambda x: x[:num], episode.states)
     task = np.asarray(jax.vmap(world.task)(states))

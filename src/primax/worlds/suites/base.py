@@ -13,11 +13,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, PyTree, Shaped
 
 from primax.config.fields import Range, check
-from primax.errors import InputError, canonical, hint
+from primax.errors import InputError, canonical, check_range, hint
 from primax.worlds.base import World
 
 Said = tuple[PyTree, Shaped[Array, "..."], Any, Any, Any]
 HORIZON = "Steps after which an episode is cut; none: as the suite has it."
+MOST_ACTIONS = 256
+"""A row of the ring keeps its action in a byte."""
 SIMPLE = (bool, int, float, str)
 """Types of parameters that can be set."""
 
@@ -72,8 +74,9 @@ class SuiteWorld(World[SuiteState, SuiteNoise]):
 
     def __init__(self, options: Any):
         made = options.environment()
+        check_range(f"actions of {options.world_name}", made.num_actions, 1, MOST_ACTIONS)
         self.config, self.environment = options, made
-        self.like = _like(made)
+        self.like = built(options.world_name, lambda: _like(made))
         self.horizon, self.num_keys, self.channels = made.horizon, None, made.channels
 
     @property
@@ -127,7 +130,12 @@ def _like(made: Environment) -> Any:
     """What a state and an observation are after a step; a reset may give numbers of other types."""
 
     def stepped(key: PRNGKeyArray, at: Any) -> Any:
-        return made.step(key, _typed(made.reset(key), at)[0], jnp.int32(0))[:2]
+        *seen, paid, ended, cut = made.step(key, _typed(made.reset(key), at)[0], jnp.int32(0))
+        said = {"reward": paid, "terminated": ended, "truncated": cut}
+        for name, value in said.items():
+            if jnp.shape(value) != ():
+                raise InputError(f"a step gives {name} of shape {jnp.shape(value)}: one is needed")
+        return tuple(seen)
 
     key = jax.eval_shape(lambda: jax.random.key(0))
     like = jax.eval_shape(made.reset, key)

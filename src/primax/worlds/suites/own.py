@@ -4,6 +4,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Shaped
 
 from primax.errors import InputError
@@ -61,9 +62,8 @@ def plain(env: Any, horizon: int) -> Environment:
     """An object with reset and step; a count of steps is kept beside its state."""
     if not all(hasattr(env, name) for name in ("reset", "step", "num_actions")):
         raise InputError(f"world takes a name, a primax.World or {EXPECTED}; got {env!r}")
-    num = env.num_actions
-    if isinstance(num, bool) or not isinstance(num, int) or num < 1:
-        raise InputError(f"num_actions of a world takes a whole number above 0, got {num!r}")
+    num = _whole(env.num_actions, "num_actions")
+    horizon = _whole(horizon, "horizon")
     first = built("reset(key)", lambda: jax.eval_shape(env.reset, jax.random.key(0)))
     if not (isinstance(first, tuple) and len(first) == 2 and hasattr(first[0], "shape")):
         raise InputError(f"reset must give (obs, state), obs an array: world takes {EXPECTED}")
@@ -83,10 +83,19 @@ def plain(env: Any, horizon: int) -> Environment:
             raise InputError(f"step must give five values: world takes {EXPECTED}")
         obs, inner, reward, terminated, truncated = said[:5]
         time = time + 1
-        return (inner, time), see(obs), reward, terminated, truncated | (time >= horizon)
+        is_cut = jnp.asarray(truncated, bool) | (time >= horizon)
+        return (inner, time), see(obs), reward, terminated, is_cut
 
     channels = tuple(map(str, range(first[0].shape[0]))) if kind == "planes" else ()
     return Environment(reset, step, num, horizon, kind, channels)
+
+
+def _whole(value: Any, name: str) -> int:
+    """A number of an object, Python's or NumPy's."""
+    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not is_whole or value < 1:
+        raise InputError(f"{name} of a world takes a whole number above 0, got {value!r}")
+    return int(value)
 
 
 def _kind(obs: Any) -> str:
