@@ -421,6 +421,16 @@ class Backwards(Still):
     horizon = -1
 
 
+class Branches(NoStep):
+    def step(self, key, state, action):
+        return jnp.zeros(3), (), 1.0 if action else 0.0, False, False
+
+
+class Shrinks(NoStep):
+    def step(self, key, state, action):
+        return jnp.zeros(2), (), 0.0, False, False
+
+
 class Many(Still):
     num_actions = 300
 
@@ -437,7 +447,11 @@ class Four(NoStep):
         (Grows(), "other shapes than a reset"),
         (Four(), "step must give five values"),
         (Pair(), "gives reward of shape"),
-        (Backwards(), "horizon of a world takes a whole number above 0"),
+        (Backwards(), "horizon of a world takes a whole number from 1"),
+        (Line, "not a class: Line"),
+        (pgx.make("tic_tac_toe"), "is for 2 players"),
+        (Branches(), "must be jax functions"),
+        (Shrinks(), r"a step shows \(2,\), a reset \(3,\)"),
         (Many(), "actions of own:Many must be between 1 and 256"),
         (object(), "world takes a name"),
     ],
@@ -552,6 +566,15 @@ def test_a_run_in_which_no_episode_ends_says_so(tmp_path, capsys, monkeypatch):
     assert main(["plot", str(tmp_path / "a"), "--out", str(tmp_path / "a.png")]) == 2
     assert "no episode is over yet" in capsys.readouterr().err
     assert measure(open_run(tmp_path / "a"), "peak:reward") is None
+
+
+@pytest.mark.parametrize("name", ["maze", "", "a/b", "gymnax:mine", 5])
+def test_a_name_that_is_taken_or_odd_is_refused(name):
+    with pytest.raises(InputError, match="register_world"):
+        primax.register_world(name, Line())
+    with pytest.raises(InputError, match="world takes a name"):
+        primax.register_world("nothing", object())
+    assert "nothing" not in WORLDS
 
 
 def test_an_object_has_a_name_when_it_is_registered(tmp_path, monkeypatch):

@@ -42,6 +42,8 @@ class Space:
         obs = self.obs
         if not isinstance(obs, tuple) or not all(isinstance(n, int) and n > 0 for n in obs):
             raise InputError(f"Space: obs takes a tuple of whole numbers above 0, got {obs!r}")
+        if isinstance(self.num_actions, np.integer):  # as Gymnasium's spaces have it
+            object.__setattr__(self, "num_actions", int(self.num_actions))
         if not isinstance(self.num_actions, int) or isinstance(self.num_actions, bool):
             raise InputError(f"Space: num_actions takes a whole number, got {self.num_actions!r}")
         check_range("Space: num_actions", self.num_actions, 1, MOST_ACTIONS)

@@ -74,6 +74,8 @@ def run(args: argparse.Namespace) -> None:
         raise InputError("--step chooses which window --png FILE draws: give --png too")
     seed = args.seed if args.seed is not None else explain.first_seed(args.path)
     found = explain.explain(args.path, seed)
+    if args.png and found.walls is None:
+        raise InputError("--png draws maps over a grid: this run's world has none; --csv has all")
     console = plain_console()
     for reason in found.damaged:
         console.print(f"a newer checkpoint cannot be used: {reason}", soft_wrap=True)
@@ -139,8 +141,7 @@ def _number(value: np.generic) -> str:
 
 
 def _draw(found: explain.Explained, args: argparse.Namespace) -> None:
-    if found.walls is None:
-        raise InputError("--png draws maps over a grid: this run's world has none; --csv has all")
+    assert found.walls is not None
     world = f"PRIME on {world_name(found.config.world)}, seed {found.seed}"
     if args.step is None:
         began = found.step - found.config.window

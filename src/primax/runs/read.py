@@ -31,11 +31,12 @@ from primax.runs.tables import (
     rows_by_seed,
     stored,
 )
-from primax.worlds import world_name
+from primax.worlds import WORLDS, world_name
 
 Floats = NDArray[np.float64]
 NOT_RUN, UNFINISHED, BROKEN = "not run", "unfinished", "broken"
 """Why a run cannot be used."""
+NO_REPLAYS = "none are recorded where episodes end when they like; primax watch plays fresh ones"
 
 
 @dataclass(frozen=True)
@@ -186,8 +187,8 @@ class Run:
         """Whether it was in a world of another suite, with episodes of any length and no grid."""
         try:
             return self.config.is_free
-        except InputError:
-            return False
+        except InputError:  # of a world that is not here: those of suites need no horizon
+            return self.world not in WORLDS and self.content["world"].get("horizon", 1) is None
 
     @property
     def can_end(self) -> bool:
@@ -195,7 +196,7 @@ class Run:
         try:
             return find_world(world_name(self.config.world))[0].can_end
         except InputError:  # tables of a world that is not here can be read all the same
-            return False
+            return self.is_free
 
     def as_written(self, name: str) -> Table:
         """`episodes` or `windows` in the order of the file: window by window, then by seed."""
@@ -233,10 +234,7 @@ class Run:
         self._check_kept("replays.jsonl")
         path = self.path / "replays.jsonl"
         if not stored(path).exists():
-            says = (
-                "none are recorded where episodes end when they like; primax watch plays fresh ones"
-            )
-            raise InputError(says if self.can_end else "no replays.jsonl")
+            raise InputError(NO_REPLAYS if self.can_end else "no replays.jsonl")
         try:
             raw = read_whole(path, self.digest("replays.jsonl"))
             lines = raw[: raw.rfind(b"\n") + 1].splitlines()
@@ -244,7 +242,7 @@ class Run:
         except (OSError, ValueError) as error:
             raise InputError(f"{stored(path)} cannot be read: {error}") from error
         if not lines:
-            raise InputError("replays.jsonl has no episode yet")
+            raise InputError(NO_REPLAYS if self.can_end else "replays.jsonl has no episode yet")
         if not all(isinstance(episode, dict) for episode in episodes):
             raise InputError(f"{stored(path)} is not what a run writes: a line holds no fields")
         return episodes

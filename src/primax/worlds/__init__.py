@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib
+import re
 from typing import Any
 
 from primax.config.fields import check_values
@@ -55,14 +56,20 @@ def as_world(world: object) -> World:
     return world if isinstance(world, World) else importlib.import_module(OBJECTS).of_object(world)
 
 
-def register_world(name: str, world: object) -> None:
+def register_world(name: Any, world: object) -> None:
     """Keeps an environment of your own under a name: then commands and folders know it too.
 
     It is an object with reset and step, or one of a suite. Whoever reads a run in it must call
     this before, with the same name; a package of worlds does so when it is imported.
     """
-    own = importlib.import_module(OBJECTS)
-    WORLDS[canonical(name)] = own.world_of(world, f"own:{canonical(name)}")
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name):
+        raise InputError(f"register_world takes a name of letters, digits, _ and -, got {name!r}")
+    known = WORLDS.get(canonical(name))
+    if known is not None and not hasattr(known, "of_defaults"):
+        raise InputError(f"register_world: {canonical(name)} is a world of Primax already")
+    kind = importlib.import_module(OBJECTS).world_of(world, f"own:{canonical(name)}")
+    kind.of_defaults()  # refused here, where it is no world
+    WORLDS[canonical(name)] = kind
 
 
 def make_world(name: str, **options: Any) -> World:

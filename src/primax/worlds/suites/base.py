@@ -141,6 +141,10 @@ def _like(made: Environment) -> Any:
     like = jax.eval_shape(made.reset, key)
     for _ in range(3):  # what a step makes of a state may be of another type once more
         before, like = like, jax.eval_shape(partial(stepped, at=like), key)
+        if (was := before[1].shape) != (now := like[1].shape):
+            raise InputError(
+                f"a step shows {now}, a reset {was}: observations must be of one shape"
+            )
         is_same = jax.tree.structure(before) == jax.tree.structure(like)
         if not is_same or _shapes(before) != _shapes(like):
             raise InputError(
@@ -216,6 +220,9 @@ def built(name: str, make: Callable[[], Any]) -> Any:
         return make()
     except InputError:
         raise
+    except jax.errors.ConcretizationTypeError as error:
+        says = "reset and step must be jax functions, which cannot branch on values (jnp.where can)"
+        raise InputError(f"{name} cannot be made: {says}") from error
     except Exception as error:  # of a suite's own code, which may raise anything
         reason = " ".join(str(error).split())
         raise InputError(f"{name} cannot be made: {reason or type(error).__name__}") from error

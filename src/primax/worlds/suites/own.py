@@ -55,11 +55,17 @@ def environment(env: Any, params: Any, name: str, horizon: int | None) -> Enviro
             )
         params = params if horizon is None else params.replace(max_steps=horizon)
         return xminigrid.environment(env, params, carries=True)
-    return plain(env, horizon or getattr(env, "horizon", None) or HORIZON)
+    own = getattr(env, "horizon", None)
+    return plain(env, next(limit for limit in (horizon, own, HORIZON) if limit is not None))
 
 
 def plain(env: Any, horizon: int) -> Environment:
     """An object with reset and step; a count of steps is kept beside its state."""
+    if isinstance(env, type):
+        raise InputError(f"world takes an object, not a class: {env.__name__}(...) makes one")
+    if hasattr(env, "action_space") and hasattr(env, "observation_space"):
+        says = "primax.bonus or primax.sb3 put rewards beside it"
+        raise InputError(f"{type(env).__name__} is no world of jax functions: {says}")
     if not all(hasattr(env, name) for name in ("reset", "step", "num_actions")):
         raise InputError(f"world takes a name, a primax.World or {EXPECTED}; got {env!r}")
     num = _whole(env.num_actions, "num_actions")
@@ -93,8 +99,8 @@ def plain(env: Any, horizon: int) -> Environment:
 def _whole(value: Any, name: str) -> int:
     """A number of an object, Python's or NumPy's."""
     is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not is_whole or value < 1:
-        raise InputError(f"{name} of a world takes a whole number above 0, got {value!r}")
+    if not is_whole or not 1 <= value <= 10**8:
+        raise InputError(f"{name} of a world takes a whole number from 1 to 10^8, got {value!r}")
     return int(value)
 
 

@@ -30,8 +30,7 @@ def kind(id_: str) -> type[World]:
     id_ = known_id("pgx", id_, tuple(pgx.available_envs()))
     name = f"pgx:{id_}"
     env = built(name, lambda: pgx.make(id_))
-    if env.num_players != 1:
-        raise InputError(f"{name} is for {env.num_players} players: Primax trains one agent alone")
+    _check_alone(env, name)
     arguments = inspect.signature(type(env).__init__).parameters.values()
     given = {item.name: item.default for item in arguments if item.default is not item.empty}
 
@@ -42,8 +41,14 @@ def kind(id_: str) -> type[World]:
     return world_class(name, f"{id_} of Pgx.", given, make)
 
 
+def _check_alone(env: Any, name: str) -> None:
+    if env.num_players != 1:
+        raise InputError(f"{name} is for {env.num_players} players: Primax trains one agent alone")
+
+
 def environment(env: Any, horizon: int) -> Environment:
-    """A game of one player, cut after `horizon` steps; all actions must be allowed at all times."""
+    """A game of one player, cut after `horizon` steps; an action that is not allowed ends it."""
+    _check_alone(env, f"pgx:{env.id}")
     shape = env.observation_shape
     is_binary = len(shape) == 3
     see = as_planes if is_binary else as_vector
