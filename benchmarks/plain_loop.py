@@ -84,7 +84,6 @@ def plain(id_: str, sizes: dict[str, Any], config: Config, steps: int) -> Any:
         k_net, k_reset, key = jax.random.split(key, 3)
         net = network(k_net)
         obs, world = env.reset(k_reset, params)
-        _, world, *_ = jax.tree.map(jnp.asarray, (obs, world))
         flat = jnp.zeros((config.replay, obs.size))
         number = jnp.zeros(config.replay)
         rows = (flat, number.astype(jnp.int32), number, flat, number)
