@@ -61,7 +61,10 @@ def life(config):
     many = lambda x, num: jax.tree.map(lambda y: jnp.broadcast_to(y, (num, *y.shape)), x)  # noqa: E731
     blank = reward.spec.no_rows()
     rows = replace(
-        blank.rows, memo=many(memo, config.recent), next_memo=many(next_memo, config.recent)
+        blank.rows,
+        memo=many(memo, config.recent),
+        next_memo=many(next_memo, config.recent),
+        number=jnp.arange(config.recent),
     )
     recent = replace(blank, rows=rows)
     frozen, _ = reward.refresh(after, recent, k_step)
@@ -84,7 +87,7 @@ def test_every_state_keeps_its_shape_in_every_world(world):
     variants = [(method, {}) for method in sorted(NAMES)]
     variants += [("rnd", {"reward.read": "lived", "reward.whiten": "true"})]
     variants += [("smirl", {"reward.map": "cells"}), ("disagreement", {"reward.whiten": "true"})]
-    variants += [("prime", {"reward.novelty": "rnd"}), ("prime", {"reward.novelty": "ensemble"})]
+    variants += [("prime", {"reward.novelty": novelty}) for novelty in ("rnd", "ensemble", "cfn")]
     for method, settings in variants:
         *states, memos = jax.eval_shape(lambda: life(configure(method, world, "smoke", settings)))  # noqa: B023
         for state in states[1:]:
@@ -143,7 +146,7 @@ def test_the_learner_gives_the_same_bits_twice_under_every_method(method, world)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("novelty", ["rnd", "ensemble"])
+@pytest.mark.parametrize("novelty", ["rnd", "ensemble", "cfn"])
 def test_prime_runs_on_a_learnt_novelty(novelty):
     small = {"reward.heads": "1", "reward.calibration": "8", "reward.probes": "2"}
     config = tiny("prime", "maze", **small | {"reward.novelty": novelty})

@@ -15,7 +15,6 @@ from primax.agent.training import compile_program, windows
 from primax.cli import main
 from primax.errors import InputError, RunError
 from primax.presets import configure
-from primax.rewards.keys import hashed
 from primax.runs.measures import measure
 from primax.runs.read import open_run
 from primax.worlds import WORLDS, make_world, on_grid, world_name
@@ -266,7 +265,7 @@ def test_the_ring_holds_the_worlds_transitions_and_an_idle_row_after_each_end():
 def test_keys_are_those_of_observations_and_the_warm_up_is_counted_again():
     """Counts by a dictionary over all that was lived; the three cells have three keys."""
     learner, state, rows = line_rows()
-    keys, projection = hashed(learner.config.keys), state.hashed.projection
+    keys, projection = learner.keys, state.hashed.projection
     of_cell = np.asarray(keys.of(projection, jnp.eye(3, dtype=jnp.uint8).reshape(3, 1, 1, 3)))
     assert len(set(of_cell.tolist())) == 3
     lived = np.asarray(rows.weight) > 0

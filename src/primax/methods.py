@@ -13,7 +13,7 @@ from primax.rewards.dirichlet import Dirichlet, DirichletConfig
 from primax.rewards.disagreement import Disagreement, DisagreementConfig
 from primax.rewards.frozen import ensemble_snapshot, rnd_snapshot
 from primax.rewards.icm import Icm, IcmConfig
-from primax.rewards.keys import hashed
+from primax.rewards.keys import made as made_keys
 from primax.rewards.moss import Moss, MossConfig
 from primax.rewards.prime import Prime, PrimeConfig
 from primax.rewards.rnd import Rnd, RndConfig
@@ -179,13 +179,12 @@ def build(
 
 def spec(world: World, config: Config) -> Spec:
     """What a reward may know of a world it is to work in."""
-    states = world.num_keys if config.keys is None else hashed(config.keys).num
-    if states is None:
+    if world.num_keys is None and config.keys is None:
         raise InputError("this world tells no states apart: its configuration needs keys")
-    return Spec(
+    known = Spec(
         shape=world.obs_shape,
         num_actions=world.num_actions,
-        num_keys=states * world.num_actions,
+        num_keys=(world.num_keys or 0) * world.num_actions,
         horizon=world.horizon,
         net=config.net,
         gamma=config.reward_gamma,
@@ -195,3 +194,6 @@ def spec(world: World, config: Config) -> Spec:
         encoder=encoder(world.kind, config.net),
         has_cells=isinstance(world, GridWorld) and config.keys is None,
     )
+    if config.keys is None:
+        return known
+    return replace(known, num_keys=made_keys(config.keys, known).num * world.num_actions)

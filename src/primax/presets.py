@@ -86,6 +86,11 @@ def configure(
         raise InputError(f"{odd[0]} is of a mix: task+{bonus} is one")
     if odd := [name for name in settings if name.startswith("start.")]:
         raise InputError(f"{odd[0]} cannot be set: train --from says what a run begins with")
+    odd = [name for name in settings if name.startswith("keys.")]
+    if config.keys is None and "keys.kind" in odd:
+        config = replace(config, keys=KeysConfig())  # in place of the world's own
+    elif config.keys is None and odd:
+        raise InputError(f"{odd[0]} is of keys that come from observations: set keys.kind as well")
     # All at once, so that fields which must fit each other can be changed together.
     try:
         given = {name: str(value) for name, value in settings.items()}

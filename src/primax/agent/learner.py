@@ -5,6 +5,7 @@ under `vmap` one index serves every seed's ring and one predicate every seed's s
 """
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -12,16 +13,17 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, Shaped
 
-from primax.agent import best, mix, policy_metrics, ring
+from primax.agent import best, keyed, mix, policy_metrics, ring
 from primax.agent import critics as critic
 from primax.agent.mix import Weight
 from primax.config.schema import Config
 from primax.errors import InputError
 from primax.methods import Method, build
 from primax.nn import nets
-from primax.rewards import keys, observations
+from primax.rewards import keys as named
+from primax.rewards import observations
 from primax.rewards.base import Reward
-from primax.rewards.keys import SimHash
+from primax.rewards.keys import Keys
 from primax.rewards.parts import normaliser
 from primax.rewards.parts.normaliser import Running
 from primax.rewards.streams import EPISODE, HEAD, INIT, KEYS, REFRESH, ROUND, SNAPSHOT, stream
@@ -30,17 +32,6 @@ from primax.worlds import GridWorld, World, tally
 
 Clock = Int[Array, ""]
 Metrics = dict[str, Float[Array, "..."]]
-
-
-class Hashed(eqx.Module):
-    """Keys of observations, in a world that gives none."""
-
-    projection: PyTree
-    """What they depend on."""
-    now: Int[Array, ""]
-    """The key of what is seen now."""
-    met: Bool[Array, " keys"]
-    """Which of them were ever met."""
 
 
 class State(eqx.Module):
@@ -61,7 +52,7 @@ class State(eqx.Module):
     """How many are over, where they end when they like."""
     moments: Running | None = None
     """By which vectors are brought to scale; those of the warm-up, from its end on."""
-    hashed: Hashed | None = None
+    hashed: keyed.Hashed | None = None
     """How states are told apart, where the world does not say."""
 
 
@@ -73,9 +64,11 @@ class Learner(eqx.Module):
     reward: Reward
 
     @property
-    def keys(self) -> SimHash | None:
+    def keys(self) -> Keys | None:
         """How observations become keys; None where the world gives them."""
-        return None if self.config.keys is None else keys.hashed(self.config.keys)
+        if self.config.keys is None:
+            return None
+        return named.made(self.config.keys, self.reward.spec)
 
     @property
     def is_shared(self) -> bool:
@@ -113,15 +106,8 @@ class Learner(eqx.Module):
             ),
             episodes=zero if world.can_end else None,
             moments=moments,
-            hashed=self._first_hashed(key, obs),
+            hashed=keyed.start(self.keys, stream(key, KEYS, 0), obs),
         )
-
-    def _first_hashed(self, key: PRNGKeyArray, obs: Shaped[Array, "..."]) -> Hashed | None:
-        if self.keys is None:
-            return None
-        projection = self.keys.init(stream(key, KEYS, 0), obs.shape)
-        now = self.keys.of(projection, obs[None])[0]
-        return Hashed(projection, now, jnp.zeros(self.keys.num, bool))
 
     def warm_up(self, state: State, clock: Clock) -> tuple[State, dict[str, Any]]:
         """Random steps; nothing is learnt but the scale of what is seen."""
@@ -140,29 +126,90 @@ class Learner(eqx.Module):
         if state.moments is None and state.hashed is None:
             return state
         spec, num = self.reward.spec, self.config.warmup
-        age = jnp.arange(num, 0, -1)
-        rows = ring.read(state.ring, clock, age, spec.shape, spec.kind)
+        rows = ring.read(state.ring, clock, jnp.arange(num, 0, -1), spec.shape, spec.kind)
         is_lived = rows.weight > 0
         if state.moments is not None:
             state = replace(state, moments=observations.moments(rows.obs, is_lived))
         if state.hashed is None or self.keys is None:
             return state
-        projection = self.keys.settle(state.hashed.projection, rows.obs, is_lived, spec.kind)
-        before, after = (self.keys.of(projection, x) for x in (rows.obs, rows.next_obs))
-        key = before * spec.num_actions + rows.action
-        now = self.keys.of(projection, state.obs[None])[0]
-        met = jnp.zeros(self.keys.num, bool).at[before].max(is_lived).at[after].max(is_lived)
-        hashed = Hashed(projection, now, met.at[now].set(True))
+        settled = self.keys.settle(state.hashed.projection, rows.obs, is_lived, spec.kind)
+        return self._recounted(state, clock, settled, *self._named(state, clock, settled, num))
+
+    def _renewed(self, state: State, clock: Clock) -> State:
+        """Learnt keys are renewed now and then, as long as the ring holds every step."""
+        if state.hashed is None or self.keys is None or not self.keys.learns:
+            return state
+        keys, was, config = self.keys, state.hashed.projection, self.config
+        most = config.replay
+        num = most // config.window + 1
+        due = jnp.zeros(num, bool).at[jnp.array(keys.renewals(num), int)].set(True)
+        number = jnp.minimum((clock - config.warmup) // config.window, num - 1)
+        is_due = due[number] & (clock < most)
+
+        def renew() -> tuple:
+            age = jnp.arange(config.recent, 0, -1)
+            rows = self.read(state, clock, age)
+            is_lived = (age <= clock) & (rows.weight > 0)
+            renewed = keys.renew(was, rows.obs, rows.next_obs, is_lived)
+            return renewed, *self._named(state, clock, renewed, most - 1)
+
+        def keep() -> tuple:
+            return was, *ring.keys(state.ring, clock, most - 1)
+
+        # A branch: seeds share the clock, and at most windows there is nothing to do.
+        after = self._recounted(state, clock, *jax.lax.cond(is_due, renew, keep))
+        return _select(is_due, after, state)
+
+    def _named(
+        self, state: State, clock: Clock, projection: PyTree, most: int
+    ) -> tuple[Int[Array, " most"], Int[Array, " most"]]:
+        """Other keys of the newest rows, oldest first: of state and action, and of what came after."""
+        keys, num = self.keys, self.reward.spec.num_actions
+        assert keys is not None
+        of = partial(keys.of, projection)
+
+        def some(age: Int[Array, " n"]) -> tuple[Array, Array]:
+            rows = self._as_keyed(state, clock, age)
+            return of(rows.obs) * num + rows.action, of(rows.next_obs)
+
+        return nets.map_chunks(some, jnp.arange(most, 0, -1))
+
+    def _recounted(
+        self,
+        state: State,
+        clock: Clock,
+        projection: PyTree,
+        key: Int[Array, " most"],
+        after: Int[Array, " most"],
+    ) -> State:
+        """Everything that was lived, all of it in the newest rows, under other keys."""
+        assert self.keys is not None
+        _, is_lived = ring.lived(state.ring, clock, jnp.arange(key.shape[0], 0, -1))
+        met = jnp.zeros(self.keys.num, bool).at[key // self.reward.spec.num_actions].max(is_lived)
+        hashed = keyed.Hashed(projection, jnp.int32(0), met.at[after].max(is_lived))
         return replace(
             state,
-            hashed=hashed,
+            hashed=keyed.seen(self.keys, hashed, self._shown(state, state.obs)),
             reward=self.reward.count(self.reward.forget(state.reward), key, is_lived),
             ring=ring.rename(state.ring, clock, key, after),
         )
 
+    def _as_keyed(self, state: State, clock: Clock, age: Int[Array, " n"]) -> Batch:
+        """Rows of the ring as keys see them: those that learn, as networks do."""
+        spec = self.reward.spec
+        if self.keys is not None and self.keys.learns:
+            return self.read(state, clock, age)
+        return ring.read(state.ring, clock, age, spec.shape, spec.kind)
+
+    def _shown(self, state: State, obs: Shaped[Array, "..."]) -> Shaped[Array, "..."]:
+        """One observation as keys see it."""
+        is_scaled = self.keys is not None and self.keys.learns
+        return _scaled(state.moments, obs) if is_scaled else obs
+
     def window(self, state: State, clock: Clock) -> tuple[State, dict[str, Any]]:
         """Freezes the reward, then acts and learns for a window."""
         config = self.config
+        state = self._renewed(state, clock)
         bonus_weight = self.bonus_weight(state.rates, clock)
         recent, greedy = self._recent(state, clock, bonus_weight)
         k_refresh = stream(state.key, REFRESH, clock)
@@ -243,7 +290,7 @@ class Learner(eqx.Module):
 
     def _maps(self, state: State, clock: Clock, steps: int) -> dict[str, Int[Array, "rows cols"]]:
         """How often each cell was where a step was taken from, in the last steps; if there are cells."""
-        if not isinstance(self.world, GridWorld):
+        if not isinstance(self.world, GridWorld) or not self.reward.spec.has_cells:
             return {}
         age = jnp.arange(1, min(steps, state.ring.capacity - 1) + 1)
         key, is_lived = ring.lived(state.ring, clock, age)
@@ -311,8 +358,12 @@ class Learner(eqx.Module):
         now, obs, memo, sums, reward = _select(is_new, started, going)
         is_due = clock % self.config.critics.sync_every == 0
         slot = ring.Slot(ring.pack(obs), memo)
+        hashed = state.hashed
+        if hashed is not None and self.keys is not None:
+            hashed = keyed.seen(self.keys, hashed, self._shown(state, obs))
         return replace(
             state,
+            hashed=hashed,
             world=now,
             obs=obs,
             memo=memo,
@@ -386,15 +437,17 @@ class Learner(eqx.Module):
         is_idle = world.terminated(state.world)
         now = world.step(state.world, action, noise)
         task = jnp.where(is_idle, 0.0, world.task(now))
-        obs, count_key = world.observe(now), world.count_key(state.world, action)
+        obs = world.observe(now)
+        hashed, keys = self._keyed(world, state, action, now, obs)
         reward, memo = self.reward.observe(
-            state.reward, Step(state.obs, action, obs, count_key, task), key
+            state.reward, Step(state.obs, action, obs, keys[0], task), key
         )
         reward = _select(is_idle, state.reward, reward)
         sums = _select(is_idle, state.tally, tally.add(world, state.tally, now))
-        keys = (count_key, world.state_key(now))
         row = _row(action, task, keys, world.terminated(now), is_idle)
-        after = replace(state, world=now, obs=obs, memo=memo, tally=sums, reward=reward)
+        after = replace(
+            state, world=now, obs=obs, memo=memo, tally=sums, reward=reward, hashed=hashed
+        )
         return after, (ring.Slot(ring.pack(obs), memo), row, {})
 
     def _step_or_reset(
@@ -453,13 +506,12 @@ class Learner(eqx.Module):
         action: Int[Array, ""],
         now: Any,
         obs: Shaped[Array, "..."],
-    ) -> tuple[Hashed | None, tuple[Int[Array, ""], Int[Array, ""]]]:
+    ) -> tuple[keyed.Hashed | None, tuple[Int[Array, ""], Int[Array, ""]]]:
         """The key of state and action, and that of the state they led to."""
         if state.hashed is None or self.keys is None:
             return None, (world.count_key(state.world, action), world.state_key(now))
-        was, key = state.hashed, self.keys.of(state.hashed.projection, obs[None])[0]
-        hashed = Hashed(was.projection, key, was.met.at[key].set(True))
-        return hashed, (was.now * world.num_actions + action, key)
+        hashed = keyed.seen(self.keys, state.hashed, self._shown(state, obs))
+        return hashed, (state.hashed.now * world.num_actions + action, hashed.now)
 
     def _update(
         self, state: State, clock: Clock, key: PRNGKeyArray, bonus_weight: Weight = None
@@ -488,7 +540,13 @@ class Learner(eqx.Module):
             has_idle,
         )
         reward, more = self.reward.learn(state.reward, batch, k_learn)
-        return replace(state, critics=critics, reward=reward), metrics | parts | more
+        state = replace(state, critics=critics, reward=reward)
+        if state.hashed is None or self.keys is None or not self.keys.learns:
+            return state, metrics | parts | more
+        k_codes = jax.random.fold_in(key, KEYS)
+        projection, told = self.keys.learn(state.hashed.projection, batch, k_codes)
+        hashed = replace(state.hashed, projection=projection)
+        return replace(state, hashed=hashed), metrics | parts | more | told
 
 
 def make_learner(
@@ -511,7 +569,8 @@ def _row(action, task, keys, terminated, idle) -> ring.Row:
 
 
 def _select(predicate: Bool[Array, ""], yes: Any, no: Any) -> Any:
-    return jax.tree.map(lambda a, b: jnp.where(predicate, a, b), yes, no)
+    """Leaf by leaf; what is the same on both sides is left alone."""
+    return jax.tree.map(lambda a, b: a if a is b else jnp.where(predicate, a, b), yes, no)
 
 
 def _reduce(metrics: Metrics) -> Metrics:

@@ -130,6 +130,7 @@ def read(
         next_key=row.next_key,
         memo=before.memo,
         next_memo=after.memo,
+        number=written - age,
     )
 
 
@@ -149,6 +150,14 @@ def lived(
     rows = ring.rows
     at = (written - age) % ring.capacity
     return rows.key[at], (age <= written) & ~rows.idle[at]
+
+
+def keys(
+    ring: Ring, written: Int[Array, ""], num: int
+) -> tuple[Int[Array, " num"], Int[Array, " num"]]:
+    """The keys of the newest rows, oldest first: as `rename` takes them."""
+    at = (written - jnp.arange(num, 0, -1)) % ring.capacity
+    return ring.rows.key[at], ring.rows.next_key[at]
 
 
 def rename(

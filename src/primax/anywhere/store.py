@@ -33,9 +33,13 @@ class Rows(eqx.Module):
 
 
 def batch(
-    rows: Rows, moments: normaliser.Running | None, kind: str, shape: tuple[int, ...]
+    rows: Rows,
+    moments: normaliser.Running | None,
+    kind: str,
+    shape: tuple[int, ...],
+    number: Int[Array, "*n"] | None = None,
 ) -> Batch:
-    """Rows as rewards see them."""
+    """Rows as rewards see them; `number` says which steps they were, where that is asked."""
     before, after = (scaled(moments, unpacked(x, kind, shape)) for x in (rows.obs, rows.next_obs))
     return Batch(
         obs=before,
@@ -49,6 +53,7 @@ def batch(
         next_key=rows.next_key,
         memo=rows.memo,
         next_memo=rows.next_memo,
+        number=number,
     )
 
 

@@ -108,14 +108,30 @@ class MixConfig:
         check(self, "mix.")
 
 
+KEYS = ("simhash", "encoded", "codes", "place")
+
+
 @dataclass(frozen=True)
 class KeysConfig:
-    """How observations become states that can be counted, in worlds that give no key of their own."""
+    """How observations become states that can be counted, where the world's own key is not used."""
 
     bits: Annotated[int, Range(1, 32)] = 32
-    """Signs of random projections in an observation's code (SimHash)."""
+    """Signs of random projections in a code (`simhash`, `encoded`)."""
     size: Annotated[int, Range(2, 10_000_000)] = 65_536
-    """Keys that codes are spread over, where there are more codes."""
+    """Keys that these are spread over, where there are more of them."""
+    kind: Annotated[str, Choice(KEYS), Later()] = "simhash"
+    """`simhash` of what is seen or, `encoded`, of what an inverse model makes of it; rounded \
+`codes` of an inverse model; or the `place` where actions show."""
+    dims: Annotated[int, Range(1, 16), Later()] = 4
+    """Whole numbers in a code (`codes`)."""
+    levels: Annotated[int, Range(2, 64), Later()] = 8
+    """Values that each of them takes."""
+    slow_levels: Annotated[int, Range(1, 64), Later()] = 8
+    """Levels of one number beside what is learnt, for what changes slowly; 1 leaves it out."""
+    learning_rate: Annotated[float, Range(0, 1), Later()] = 1e-3
+    """Adam's step size for what is learnt."""
+    growth: Annotated[float, Range(1.01, 100), Later()] = 1.25
+    """Learnt keys are renewed when there are so many times more windows, as long as the ring holds all."""
 
     def __post_init__(self):
         check(self, "keys.")

@@ -18,10 +18,9 @@ from primax.config.schema import NetConfig
 from primax.errors import InputError
 from primax.nn import nets
 from primax.nn.encoders import Encoder, Planes
-from primax.rewards.transition import Batch, Obs, Recent, Step
+from primax.rewards.transition import Batch, Metrics, Obs, Recent, Step
 
 State = TypeVar("State")
-Metrics = dict[str, Float[Array, ""]]
 
 
 class Spec(eqx.Module):

@@ -3,6 +3,8 @@
 import equinox as eqx
 from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
 
+Metrics = dict[str, Float[Array, ""]]
+
 Obs = Shaped[Array, "..."]
 """Observations: binary planes (channels first), images of bytes (channels last), or vectors."""
 
@@ -33,6 +35,8 @@ class Batch(eqx.Module):
     next_key: Int[Array, "*n"]
     memo: PyTree
     next_memo: PyTree
+    number: Int[Array, "*n"] | None = None
+    """Which step of the run it was, counted from its beginning; None where nobody knows."""
 
     def is_end(self, truncation: str) -> Bool[Array, "*n"]:
         """After which rows nothing follows: where the world ended, and for `end` at the time limit."""

@@ -155,7 +155,7 @@ def replay_lines(config: Config, seeds: tuple[int, ...], clock: int, state: Any)
             "step": (episode + 1) * horizon,
             "score": float(str(score)),
             "actions": "".join(map(str, actions[i].tolist())),
-            "keys": keys[i].tolist(),
+            "keys": keys[i].tolist() if config.keys is None else [],  # others say nothing of cells
             "observations": base64.b64encode(bits[i].tobytes()).decode(),
             "planes": list(planes),
         }
@@ -176,7 +176,9 @@ def planes_of(line: dict[str, Any], world: World) -> np.ndarray:
 def levels_of(line: dict[str, Any], world: GridWorld) -> list[int] | None:
     """Where the count key tells levels apart (butterflies alive), the level of every step."""
     num = world.num_keys // math.prod(world.shape)
-    return None if num == 1 else [int(key) // len(ACTIONS) % num for key in line["keys"]]
+    if num == 1 or not line["keys"]:
+        return None
+    return [int(key) // len(ACTIONS) % num for key in line["keys"]]
 
 
 def _piece(leaf: Any, place: int, size: int) -> np.ndarray:

@@ -12,7 +12,7 @@ from primax.config.schema import TRUNCATIONS
 from primax.config.symbols import Symbol
 from primax.errors import InputError, check_range
 
-NOVELTIES = ("count", "rnd", "ensemble")
+NOVELTIES = ("count", "rnd", "ensemble", "cfn")
 BONUSES = ("tanh", "v_count", "inv_sqrt")
 MOMENTS = ("bucket", "nearest16", "knn16")
 WEIGHTS = ("uniform", "gaussian", "rank")
@@ -43,7 +43,8 @@ class PrimeConfig:
     count_scale: Annotated[float, Range(0, 1e9), Symbol("κ")] = 0.5
     """Of the count realization."""
     novelty: Annotated[str, Choice(NOVELTIES)] = "count"
-    """x, what is new: `count`, or `rnd` or a forward `ensemble`, each frozen with the window."""
+    """x, what is new: `count`, or `rnd`, a forward `ensemble` or coin-flip networks (`cfn`), each \
+frozen with the window."""
     bonus: Annotated[str, Choice(BONUSES)] = "tanh"
     """The continuation bonus, of x (1/√(N+1) for counts): `tanh` (of x), `v_count` (κγ²tanh² x), `inv_sqrt` (x)."""
     moments: Annotated[str, Choice(MOMENTS)] = "bucket"

@@ -7,6 +7,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from primax.nn import nets
 from primax.rewards.base import Metrics, Spec
 from primax.rewards.disagreement import Disagreement, DisagreementConfig, DisagreementState
+from primax.rewards.prime.cfn import CfnNovelty
 from primax.rewards.prime.counts import Counts
 from primax.rewards.prime.novelty import Novelty, Where
 from primax.rewards.rnd import Rnd, RndConfig, RndState
@@ -70,5 +71,5 @@ class EnsembleNovelty(Novelty[DisagreementState, DisagreementState]):
         return self.ensemble.learn(live, batch, key)
 
 
-NOVELTIES = {"count": Counts, "rnd": RndNovelty, "ensemble": EnsembleNovelty}
+NOVELTIES = {"count": Counts, "rnd": RndNovelty, "ensemble": EnsembleNovelty, "cfn": CfnNovelty}
 """By the name of the option; each is built from the world's Spec."""
