@@ -23,11 +23,14 @@ SIZES = {
     "critics.sync_every": 200,
 }
 OURS = ("window", "warmup", "replay", "recent", "net", "reward", "update_every", "critics.batch")
-QUICK = ("prime",)
+QUICK = ("prime", "count_place")
 
 
 def lived(method: str, settings: dict):
-    """A run in the engine: its learner, its last state, and all of its transitions in order."""
+    """A run in the engine: its learner, its last state, and all of its transitions in order.
+
+    Learnt keys are renewed, where that is due with the window after the last.
+    """
     config = configure(method, "maze", "smoke", SIZES | settings)
     learner = make_learner(config)
     for state, _ in windows(compile_program(learner, (3,))):
@@ -36,6 +39,7 @@ def lived(method: str, settings: dict):
     @jax.jit  # one program, where op by op it would be dozens
     def first_seed(states):
         state, clock = jax.tree.map(lambda x: x[0], states), config.total_steps
+        state = learner._renewed(state, jnp.int32(clock))
         ages = jnp.arange(clock, 0, -1)
         return state, ring.read(state.ring, jnp.int32(clock), ages, learner.world.obs_shape)
 
@@ -59,9 +63,10 @@ def inside_pays(learner, state, rows) -> np.ndarray:
     return np.asarray(score(state, rows))
 
 
-def told(rows, horizon: int) -> primax.Transition:
+def told(rows, horizon: int, has_keys: bool) -> primax.Transition:
     """The rows as an outsider would give them: [time, 1], as numpy."""
     num = rows.action.shape[0]
+    key, next_key = known(rows, has_keys)
     column = lambda x: np.asarray(x)[:, None]  # noqa: E731
     return primax.Transition(
         obs=column(rows.obs),
@@ -69,10 +74,15 @@ def told(rows, horizon: int) -> primax.Transition:
         next_obs=column(rows.next_obs),
         terminated=column(rows.terminated),
         truncated=((np.arange(num) + 1) % horizon == 0)[:, None],
-        key=column(rows.key // 5),
-        next_key=column(rows.next_key),
+        key=None if key is None else column(key),
+        next_key=None if next_key is None else column(next_key),
         task=column(rows.task),
     )
+
+
+def known(rows, has_keys: bool) -> tuple:
+    """The keys that the world gives, where they are used."""
+    return (rows.key // 5, rows.next_key) if has_keys else (None, None)
 
 
 MINDLESS = ("none", "random", "task")
@@ -83,6 +93,10 @@ CASES = {name: (name, {}) for name in METHODS if name not in MINDLESS} | {
     "rnd_lived": ("rnd", {"reward.read": "lived", "reward.normaliser": "returns"}),
     "rnd_whitened": ("rnd", {"reward.whiten": "true"}),
     "prime_learnt": ("prime", {"reward.novelty": "rnd", "reward.moments": "knn16"}),
+    "prime_cfn": ("prime", {"reward.novelty": "cfn"}),
+    "prime_place": ("prime", {"keys.kind": "place", "replay": 1_700}),
+    "count_place": ("count", {"keys.kind": "place", "replay": 1_700}),
+    "count_codes": ("count", {"keys.kind": "codes", "replay": 1_700}),
 }
 
 
@@ -92,23 +106,29 @@ CASES = {name: (name, {}) for name in METHODS if name not in MINDLESS} | {
 def test_the_bonus_outside_equals_the_engine(case):
     method, settings = CASES[case]
     learner, state, rows = lived(method, settings)
+    has_keys = learner.keys is None
     flat = {
         f"{name}.{key}" for name in ("net", "reward") for key in vars(getattr(learner.config, name))
     }
-    known = primax.config.fields.flatten(learner.config)
-    same = {name: known[name] for name in known if name in flat or name in OURS}
+    fields = primax.config.fields.flatten(learner.config)
+    same = {name: fields[name] for name in fields if name in flat or name in OURS}
     world = learner.world
     bonus = primax.bonus(
-        method, primax.Space.of(world), gamma=learner.config.critics.gamma, settings=same
+        method,
+        primax.Space.of(world),
+        gamma=learner.config.critics.gamma,
+        keys=learner.keys,
+        settings=same,
     )
-    now, _ = bonus.step(bonus.init(3), told(rows, world.horizon))
+    now, _ = bonus.step(bonus.init(3), told(rows, world.horizon, has_keys))
     inside = inside_pays(learner, state, rows)
+    key, next_key = known(rows, has_keys)
     row = primax.Transition(
         rows.obs,
         rows.action,
         rows.next_obs,
-        key=rows.key // 5,
-        next_key=rows.next_key,
+        key=key,
+        next_key=next_key,
         task=rows.task,
         memo=rows.memo,
         next_memo=rows.next_memo,

@@ -23,6 +23,7 @@ FOLDER = Path(__file__).parent.parent / "benchmarks"
         "rewards",
         "contrast",
         "readings",
+        "keys",
     ],
 )
 def test_a_script_starts(name):

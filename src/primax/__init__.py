@@ -14,13 +14,16 @@ if TYPE_CHECKING:
     from primax.errors import InputError
     from primax.methods import METHODS, Method
     from primax.presets import configure
-    from primax.rewards.keys import SimHash
+    from primax.rewards.keys import Codes, Encoded, Place, SimHash
     from primax.runs.evaluation import Evaluation, evaluate
     from primax.runs.loop import Result
     from primax.worlds import WORLDS, World, make_world, register_world
 
 _HOMES = {
+    "Codes": "primax.rewards.keys",
+    "Encoded": "primax.rewards.keys",
     "METHODS": "primax.methods",
+    "Place": "primax.rewards.keys",
     "SimHash": "primax.rewards.keys",
     "Space": "primax.anywhere.space",
     "Transition": "primax.anywhere.transition",
@@ -45,9 +48,12 @@ _MODULES = {"export"}
 __all__ = [
     "METHODS",
     "WORLDS",
+    "Codes",
+    "Encoded",
     "Evaluation",
     "InputError",
     "Method",
+    "Place",
     "Result",
     "SimHash",
     "Space",

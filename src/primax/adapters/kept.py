@@ -46,7 +46,7 @@ class Options:
     gamma: int | float | None = None
     """The agent's discount, which PRIME and others read."""
     keys: Any = None
-    """Which observations are one state; None is SimHash."""
+    """Which observations are one state, as `primax.bonus` takes it; None is SimHash."""
     settings: Mapping[str, object] | None = None
     """Fields of the bonus by name: {"window": 2_000}."""
     seed: int = 0
@@ -137,8 +137,8 @@ def _check_served(made: Bonus, envs: int) -> None:
         raise _asks_too_much(made.config.method)
     if isinstance(made.core.keys, Given):
         raise InputError(
-            "keys='given' cannot be had here, where a step has no keys: take keys='simhash', or"
-            " keys=(function of an observation, how many)"
+            "keys='given' cannot be had here, where a step has no keys: take keys='simhash',"
+            " 'place', 'codes' or 'encoded', or keys=(function of an observation, how many)"
         )
     if made.envs != envs:
         raise InputError(f"the bonus is for {made.envs} environments, the agent has {envs}")

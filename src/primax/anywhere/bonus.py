@@ -233,8 +233,8 @@ def bonus(
     """A reward for environments of this space: `prime`, `rnd`, ... or a `primax.Method`.
 
     `gamma` is the agent's discount. `keys` says which observations count as one state: 'given',
-    'simhash', or (function, how many). `encoder` is a network of yours: (key, width) to a module.
-    `settings` are fields by name: {"window": 2_000, "reward.heads": 3}.
+    (function, how many), 'simhash', or learnt: 'place', 'codes', 'encoded'. `encoder` is a network of
+    yours: (key, width) to a module. `settings` are fields by name: {"window": 2_000, "reward.heads": 3}.
     """
     entry = find_method(method)
     if entry.mix:
@@ -244,45 +244,65 @@ def bonus(
     changes = {"envs": envs} | ({} if gamma is None else {"critics.gamma": gamma})
     given = {name: str(value) for name, value in (changes | dict(settings or {})).items()}
     config = _configured(entry, space, given)
-    sees = encoder_of(space.kind, config.net) if encoder is None else encoder
-    if not isinstance(sees, Encoder):
-        if not callable(sees):
-            raise InputError(f"encoder takes a function of (key, width), got {sees!r}")
-        sees = Own(sees)
-
-    def build(keys: Keys) -> Reward:
-        spec = Spec(
-            shape=space.shape,
-            num_actions=space.num_actions,
-            num_keys=keys.num * space.num_actions,
-            horizon=config.world.horizon,
-            net=config.net,
-            gamma=config.critics.gamma,
-            recent=config.recent_ticks * config.envs,
-            channels=space.planes,
-            kind=space.kind,
-            encoder=sees,
-            has_cells=space.has_cells and isinstance(keys, Given),
-        )
-        return entry.reward(spec, config.reward)
-
-    told = find(keys, space.num_keys)
-    reward = build(told)
+    known = _known(space, config, encoder)
+    told = find(keys, space.num_keys).fitted(known)
+    reward = _built(entry, config, space, known, told)
     if not reward.uses_keys:
-        told, reward = Same(), build(Same())
+        told = Same()
+        reward = _built(entry, config, space, known, told)
     elif keys is None and isinstance(told, SimHash):
         warnings.warn(
             f"{entry.name} counts states, and no keys were given: observations are told apart by"
-            f" {told}. keys='simhash' says so; keys='given' or keys=(function, how many) changes it",
+            f" {told}. keys='simhash' says so; keys='place', 'codes' or 'encoded' (learnt),"
+            " keys='given' or keys=(function, how many) changes it",
             stacklevel=2,
         )
     if reward.needs_horizon and space.horizon is None and "world.horizon" not in given:
         raise InputError(
             f"{entry.name} must know how long episodes are: Space(horizon=...) says the most steps"
         )
+    _check_fits(entry, config, reward, told)
+    return Bonus(space, Core(config, reward, told))
+
+
+def _known(space: Space, config: BonusConfig, encoder: Encoder | Any) -> Spec:
+    """What is known of environments before their keys are."""
+    sees = encoder_of(space.kind, config.net) if encoder is None else encoder
+    if not isinstance(sees, Encoder):
+        if not callable(sees):
+            raise InputError(f"encoder takes a function of (key, width), got {sees!r}")
+        sees = Own(sees)
+    return Spec(
+        shape=space.shape,
+        num_actions=space.num_actions,
+        num_keys=0,
+        horizon=config.world.horizon,
+        net=config.net,
+        gamma=config.critics.gamma,
+        recent=config.recent_ticks * config.envs,
+        channels=space.planes,
+        kind=space.kind,
+        encoder=sees,
+        has_cells=False,
+    )
+
+
+def _built(entry: Method, config: BonusConfig, space: Space, known: Spec, keys: Keys) -> Reward:
+    """The reward over these keys."""
+    has_cells = space.has_cells and isinstance(keys, Given)
+    spec = replace(known, num_keys=keys.num * space.num_actions, has_cells=has_cells)
+    return entry.reward(spec, config.reward)
+
+
+def _check_fits(entry: Method, config: BonusConfig, reward: Reward, keys: Keys) -> None:
+    """Refuses what would go uncounted, or stay counted under keys that are gone."""
+    if keys.learns and type(reward).forget is Reward.forget:
+        raise InputError(
+            f"{entry.name} cannot count again, as learnt keys ask for: take keys='simhash',"
+            " keys='given' or keys=(function, how many)"
+        )
     if hasattr(config.reward, "check_fits"):
         config.reward.check_fits(config)
-    return Bonus(space, Core(config, reward, told))
 
 
 def _configured(entry: Method, space: Space, given: dict[str, str]) -> BonusConfig:

@@ -16,12 +16,15 @@ from primax.anywhere import store
 from primax.anywhere.config import BonusConfig
 from primax.anywhere.store import Rows
 from primax.anywhere.transition import Transition
+from primax.nn import nets
 from primax.rewards import observations, streams
 from primax.rewards.base import Metrics, Reward
 from primax.rewards.keys import Given, Keys
 from primax.rewards.parts import normaliser
 from primax.rewards.transition import Batch, Recent, Step
 
+Updated = tuple[PyTree, PyTree, Metrics]
+"""The reward and the keys after an update, and what it said."""
 MOST_SHARED = 256
 """Steps between updates up to which one environment has the engine's keys."""
 
@@ -49,6 +52,8 @@ class BonusState(eqx.Module):
     moments: normaliser.Running | None
     """By which vectors are brought to scale; fixed for a window."""
     keys: PyTree
+    scale: normaliser.Running | None
+    """By which learnt keys see vectors; other keys see them as they came."""
     metrics: Metrics
     """What the newest update and the newest boundary said."""
 
@@ -70,7 +75,8 @@ class Core:
         like = jax.eval_shape(lambda: self.reward.begin(reward, obs, key)[1])
         memo = jax.tree.map(lambda x: jnp.zeros((envs, *x.shape), x.dtype), like)
         every = lambda x: jnp.broadcast_to(x, (envs, *x.shape))  # noqa: E731
-        is_vector = spec.kind == "vector"
+        moments = normaliser.start(spec.shape) if spec.kind == "vector" else None
+        learns = self.keys.learns
         state = BonusState(
             key=key,
             clock=jnp.int32(0),
@@ -82,11 +88,15 @@ class Core:
             is_fresh=jnp.ones(envs, bool),
             time=jnp.zeros(envs, jnp.int32),
             rows=self._no_rows(every(obs), memo),
-            moments=normaliser.start(spec.shape) if is_vector else None,
-            keys=self.keys.init(k_keys, spec.shape),
+            moments=moments,
+            # Learnt ones begin as they do in the engine.
+            keys=self.keys.init(
+                streams.stream(key, streams.KEYS, 0) if learns else k_keys, spec.shape
+            ),
+            scale=moments if learns else None,
             metrics={},
         )
-        said = jax.eval_shape(lambda: self._refreshed(state)[-1] | self._updated(state, key)[1])
+        said = jax.eval_shape(lambda: self._refreshed(state)[-1] | self._updated(state, key)[-1])
         return replace(state, metrics={name: jnp.zeros((), x.dtype) for name, x in said.items()})
 
     def _no_rows(self, obs: Shaped[Array, "envs ..."], memo: PyTree) -> Rows:
@@ -132,7 +142,9 @@ class Core:
             time=jnp.where(step.valid, jnp.where(is_over, 0, state.time + 1), state.time),
             rows=store.put(state.rows, rows, before // self.config.envs % self.config.ticks),
         )
-        worth = self.score(state, store.batch(rows, state.moments, spec.kind, spec.shape))
+        number = before + jnp.arange(self.config.envs)
+        batch = store.batch(rows, state.moments, spec.kind, spec.shape, number)
+        worth = self.score(state, batch)
         return self._refresh(self._updates(state, before)), worth
 
     def score(self, state: BonusState, batch: Batch) -> Float[Array, " n"]:
@@ -141,11 +153,12 @@ class Core:
         return jnp.where((state.windows > 0) & (batch.weight > 0), worth, 0.0)
 
     def learn(self, state: BonusState, batch: Batch) -> tuple[BonusState, Metrics]:
-        """One update of the reward's own networks on a caller's minibatch; none in the warm-up."""
+        """One update of all networks on a caller's minibatch; none in the warm-up."""
         key = streams.stream(state.key, streams.LEARN, state.learnt)
-        reward, metrics = self.reward.learn(state.reward, batch, key)
-        reward = _select(state.windows > 0, reward, state.reward)
-        return replace(state, reward=reward, learnt=state.learnt + 1), metrics
+        *after, metrics = self._learnt(state, batch, key, key)
+        before = [state.reward, state.keys]
+        reward, keys = _select(state.windows > 0, after, before)
+        return replace(state, reward=reward, keys=keys, learnt=state.learnt + 1), metrics
 
     def batch(self, state: BonusState, steps: Transition) -> Batch:
         """Transitions [n] as the reward sees them."""
@@ -170,7 +183,11 @@ class Core:
     ) -> tuple[Int[Array, " n"], Int[Array, " n"]]:
         if isinstance(self.keys, Given) or steps.key is not None:
             return steps.key, steps.next_key
-        return self.keys.of(state.keys, steps.obs), self.keys.of(state.keys, steps.next_obs)
+        return self._key(state, steps.obs), self._key(state, steps.next_obs)
+
+    def _key(self, state: BonusState, obs: Shaped[Array, "n ..."]) -> Int[Array, " n"]:
+        """The keys of observations as they came."""
+        return self.keys.of(state.keys, observations.scaled(state.scale, obs))
 
     # Episodes
 
@@ -245,25 +262,36 @@ class Core:
         first = jnp.maximum(before, self.config.warm_ticks * self.config.envs) // each
         num = jnp.maximum(state.clock // each - first, 0)
 
-        def one(i: Int[Array, ""], carry: tuple[PyTree, Metrics]) -> tuple[PyTree, Metrics]:
-            now = replace(state, reward=carry[0])
+        def one(i: Int[Array, ""], carry: Updated) -> Updated:
+            reward, keys, metrics = carry
             key = self._round(state.key, (first + i) * each)[4]
-            reward, metrics = self._updated(now, key)
-            return _select(i < num, (reward, carry[1] | metrics), carry)
+            reward, keys, said = self._updated(replace(state, reward=reward, keys=keys), key)
+            return _select(i < num, (reward, keys, metrics | said), carry)
 
-        reward, metrics = jax.lax.fori_loop(0, shared(num), one, (state.reward, state.metrics))
-        return replace(state, reward=reward, metrics=metrics)
+        begin = (state.reward, state.keys, state.metrics)
+        reward, keys, metrics = jax.lax.fori_loop(0, shared(num), one, begin)
+        return replace(state, reward=reward, keys=keys, metrics=metrics)
 
-    def _updated(self, state: BonusState, key: PRNGKeyArray) -> tuple[PyTree, Metrics]:
-        """The reward after one update on rows drawn from those kept."""
+    def _updated(self, state: BonusState, key: PRNGKeyArray) -> Updated:
+        """What one update on rows drawn from those kept makes of the state."""
         config, spec = self.config, self.reward.spec
         k_sample, k_learn = jax.random.split(key)
         high = jnp.minimum(state.clock, config.ticks * config.envs - 1)
         age = 1 + jax.random.randint(k_sample, (config.critics.batch,), 0, high)
-        tick, env = jnp.divmod(state.clock - age, config.envs)
+        number = state.clock - age
+        tick, env = jnp.divmod(number, config.envs)
         rows = jax.tree.map(lambda x: x[tick % config.ticks, env], state.rows)
-        batch = store.batch(rows, state.moments, spec.kind, spec.shape)
-        return self.reward.learn(state.reward, batch, k_learn)
+        batch = store.batch(rows, state.moments, spec.kind, spec.shape, number)
+        return self._learnt(state, batch, key, k_learn)
+
+    def _learnt(
+        self, state: BonusState, batch: Batch, key: PRNGKeyArray, k_reward: PRNGKeyArray
+    ) -> Updated:
+        """The reward takes a training step, and keys that learn take one on the same rows."""
+        reward, metrics = self.reward.learn(state.reward, batch, k_reward)
+        k_keys = jax.random.fold_in(key, streams.KEYS)
+        keys, told = self.keys.learn(state.keys, batch, k_keys)
+        return reward, keys, metrics | told
 
     # Windows
 
@@ -275,70 +303,88 @@ class Core:
         )
         is_due = begun > state.windows
 
-        def now(state: BonusState) -> tuple:
-            rows = state.rows
-            return state.reward, state.moments, state.keys, (rows.key, rows.next_key), state.metrics
-
         def freeze(state: BonusState) -> tuple:
-            return _select(is_due, self._refreshed(state), now(state))
+            return _select(is_due, self._refreshed(state), _changing(state))
 
         # A branch, for it is rare and dear; of seeds that are mapped over, one is enough to take it.
-        reward, moments, keys, (key, next_key), metrics = jax.lax.cond(
-            shared(is_due.astype(jnp.int32)) > 0, freeze, now, state
-        )
-        return replace(
-            state,
-            windows=begun,
-            reward=reward,
-            moments=moments,
-            keys=keys,
-            rows=replace(state.rows, key=key, next_key=next_key),
-            metrics=metrics,
-        )
+        found = jax.lax.cond(shared(is_due.astype(jnp.int32)) > 0, freeze, _changing, state)
+        return replace(_changed(state, found), windows=begun)
 
     def _refreshed(self, state: BonusState) -> tuple:
-        """Reward, moments, keys, the rows' keys and metrics of the window that begins now."""
+        """What changes with the window that begins now."""
         spec, rows = self.reward.spec, state.rows
-        moments = state.moments
-        if moments is not None:
+        state = self._renewed(state)
+        if state.moments is not None:
             moments = observations.moments(
                 rows.obs.reshape(-1, *spec.shape), rows.is_lived.reshape(-1)
             )
-        state = replace(state, moments=moments)
+            state = replace(state, moments=moments)
         state = self._settled(state)
         key = streams.stream(state.key, streams.REFRESH, state.clock)
         reward, metrics = self.reward.refresh(state.reward, self._recent(state), key)
-        both = state.rows.key, state.rows.next_key
-        return reward, moments, state.keys, both, state.metrics | metrics
+        return _changing(replace(state, reward=reward, metrics=state.metrics | metrics))
 
     def _settled(self, state: BonusState) -> BonusState:
         """At the first window: keys as they will be, and what was lived so far counted by them."""
-        if type(self.keys).settle is Keys.settle:
+        if type(self.keys).settle is Keys.settle and state.scale is None:
             return state
         spec, num = self.reward.spec, self.config.warm_ticks
-        rows = jax.tree.map(lambda x: x[:num].reshape(-1, *x.shape[2:]), state.rows)
-        obs, next_obs = (
-            observations.unpacked(x, spec.kind, spec.shape) for x in (rows.obs, rows.next_obs)
+        obs, is_lived = (
+            x[:num].reshape(-1, *x.shape[2:]) for x in (state.rows.obs, state.rows.is_lived)
         )
-        keys = self.keys.settle(state.keys, obs, rows.is_lived, spec.kind)
-        key = self.keys.of(keys, obs) * spec.num_actions + rows.action
-        next_key = self.keys.of(keys, next_obs)
-        reward = self.reward.count(self.reward.forget(state.reward), key, rows.is_lived)
-
-        def written(x: Int[Array, "ticks envs"], new: Int[Array, " rows"]):
-            return x.at[:num].set(new.reshape(num, -1))
-
-        kept = replace(
-            state.rows,
-            key=written(state.rows.key, key),
-            next_key=written(state.rows.next_key, next_key),
+        obs = observations.unpacked(obs, spec.kind, spec.shape)
+        keys = self.keys.settle(state.keys, obs, is_lived, spec.kind)
+        scale = None if state.scale is None else state.moments
+        settled = self._recounted(
+            replace(state, keys=keys, scale=scale), num, at_once=num * self.config.envs
         )
-        settled = replace(state, keys=keys, reward=reward, rows=kept)
         is_first = state.windows == 0
-        fields = ("keys", "reward", "rows")
+        return _changed(state, _select(is_first, _changing(settled), _changing(state)))
+
+    def _renewed(self, state: BonusState) -> BonusState:
+        """Learnt keys are renewed now and then, as long as every row is kept."""
+        keys, config = self.keys, self.config
+        if not keys.learns:
+            return state
+        most = config.ticks * config.envs
+        after = jnp.array(keys.renewals(most // config.window + 1), jnp.int32)
+        is_due = jnp.any(state.windows == after) & (state.clock < most)
+
+        def renew(state: BonusState) -> tuple:
+            recent = self._recent(state)
+            rows = recent.rows
+            made = keys.renew(state.keys, rows.obs, rows.next_obs, recent.is_lived)
+            # Vectors by the scale that the newest updates saw, which is kept until the next renewal:
+            # the scale of networks moves with every window, and keys must not move with it.
+            fresh = replace(state, keys=made, scale=state.moments)
+            again = self._recounted(fresh, config.ticks)
+            return _select(is_due, _changing(again), _changing(state))
+
+        # A branch, as windows are: most begin without.
+        found = jax.lax.cond(shared(is_due.astype(jnp.int32)) > 0, renew, _changing, state)
+        return _changed(state, found)
+
+    def _recounted(self, state: BonusState, num: int, at_once: int = 512) -> BonusState:
+        """The first ticks kept under the keys of now; what was counted before is forgotten."""
+        spec, rows, envs = self.reward.spec, state.rows, self.config.envs
+
+        def some(place: Int[Array, " n"]) -> list[Int[Array, " n"]]:
+            tick, env = jnp.divmod(place, envs)
+            both = (x[tick, env] for x in (rows.obs, rows.next_obs))
+            return [self._key(state, observations.unpacked(x, spec.kind, spec.shape)) for x in both]
+
+        found, next_key = nets.map_chunks(some, jnp.arange(num * envs), at_once)
+        action, is_lived = (x[:num].reshape(-1) for x in (rows.action, rows.is_lived))
+        key = found * spec.num_actions + action
+        written = lambda x, new: x.at[:num].set(new.reshape(num, -1))  # noqa: E731
         return replace(
             state,
-            **{n: _select(is_first, getattr(settled, n), getattr(state, n)) for n in fields},
+            reward=self.reward.count(self.reward.forget(state.reward), key, is_lived),
+            rows=replace(
+                rows,
+                key=written(rows.key, key),
+                next_key=written(rows.next_key, next_key),
+            ),
         )
 
     def _recent(self, state: BonusState) -> Recent:
@@ -352,7 +398,8 @@ class Core:
         )
         every = lambda x: jnp.tile(x, config.envs)  # noqa: E731
         is_last = rows.terminated | rows.truncated | every(age == 1)
-        batch = store.batch(rows, state.moments, spec.kind, spec.shape)
+        number = every(tick * config.envs) + jnp.repeat(jnp.arange(config.envs), tick.shape[0])
+        batch = store.batch(rows, state.moments, spec.kind, spec.shape, number)
         return Recent(batch, every(tick >= 0), is_last)
 
 
@@ -370,3 +417,23 @@ def _(size: int, is_mapped: list[bool], x: Int[Array, "..."]) -> tuple[Array, bo
 def _select(predicate: Bool[Array, ""], yes: Any, no: Any) -> Any:
     """Leaf by leaf; what is the same on both sides is left alone."""
     return jax.tree.map(lambda a, b: a if a is b else jnp.where(predicate, a, b), yes, no)
+
+
+def _changing(state: BonusState) -> tuple:
+    """What a boundary may change; rows change their keys alone."""
+    rows, kept = state.rows, (state.moments, state.keys, state.scale)
+    return state.reward, kept, (rows.key, rows.next_key), state.metrics
+
+
+def _changed(state: BonusState, found: tuple) -> BonusState:
+    """The state with what a boundary made of it."""
+    reward, (moments, keys, scale), (key, next_key), metrics = found
+    return replace(
+        state,
+        reward=reward,
+        moments=moments,
+        keys=keys,
+        scale=scale,
+        rows=replace(state.rows, key=key, next_key=next_key),
+        metrics=metrics,
+    )
