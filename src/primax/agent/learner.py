@@ -135,30 +135,31 @@ class Learner(eqx.Module):
         settled = self.keys.settle(state.hashed.projection, rows.obs, is_lived, spec.kind)
         return self._recounted(state, clock, settled, *self._named(state, clock, settled, num))
 
-    def _renewed(self, state: State, clock: Clock) -> State:
-        """Learnt keys are renewed now and then, as long as the ring holds every step."""
-        if state.hashed is None or self.keys is None or not self.keys.learns:
-            return state
-        keys, was, config = self.keys, state.hashed.projection, self.config
-        most = config.replay
-        num = most // config.window + 1
-        due = jnp.zeros(num, bool).at[jnp.array(keys.renewals(num), int)].set(True)
-        number = jnp.minimum((clock - config.warmup) // config.window, num - 1)
-        is_due = due[number] & (clock < most)
+    def renews(self, clock: int) -> bool:
+        """Whether learnt keys are renewed before the window that begins here.
 
-        def renew() -> tuple:
-            age = jnp.arange(config.recent, 0, -1)
-            rows = self.read(state, clock, age)
-            is_lived = (age <= clock) & (rows.weight > 0)
-            renewed = keys.renew(was, rows.obs, rows.next_obs, is_lived)
-            return renewed, *self._named(state, clock, renewed, most - 1)
+        Only as long as the ring holds every step, for everything is then counted again.
+        """
+        config, keys = self.config, self.keys
+        if keys is None or not keys.learns or not config.warmup < clock < config.replay:
+            return False
+        number = (clock - config.warmup) // config.window
+        return number in keys.renewals(number + 1)
 
-        def keep() -> tuple:
-            return was, *ring.keys(state.ring, clock, most - 1)
+    def renew(self, state: State, clock: Clock) -> State:
+        """The state under keys by all that was learnt so far.
 
-        # A branch: seeds share the clock, and at most windows there is nothing to do.
-        after = self._recounted(state, clock, *jax.lax.cond(is_due, renew, keep))
-        return _select(is_due, after, state)
+        A program of its own, which the host calls when it is due: a branch inside the window's
+        program was seen to be compiled wrongly on a GPU (jax 0.11.2), other leaves of the state
+        being overwritten.
+        """
+        assert self.keys is not None and state.hashed is not None
+        age = jnp.arange(self.config.recent, 0, -1)
+        rows = self.read(state, clock, age)
+        is_lived = (age <= clock) & (rows.weight > 0)
+        renewed = self.keys.renew(state.hashed.projection, rows.obs, rows.next_obs, is_lived)
+        most = self.config.replay - 1
+        return self._recounted(state, clock, renewed, *self._named(state, clock, renewed, most))
 
     def _named(
         self, state: State, clock: Clock, projection: PyTree, most: int
@@ -209,7 +210,6 @@ class Learner(eqx.Module):
     def window(self, state: State, clock: Clock) -> tuple[State, dict[str, Any]]:
         """Freezes the reward, then acts and learns for a window."""
         config = self.config
-        state = self._renewed(state, clock)
         bonus_weight = self.bonus_weight(state.rates, clock)
         recent, greedy = self._recent(state, clock, bonus_weight)
         k_refresh = stream(state.key, REFRESH, clock)
@@ -556,7 +556,10 @@ def make_learner(
     made, reward = build(config, method, world)
     if made.can_end and config.snapshot != "newest":
         raise InputError("snapshot=random needs a world whose episodes are all of one length")
-    return Learner(config, made, reward)
+    learner = Learner(config, made, reward)
+    if learner.keys is not None:
+        named.check_counts(learner.keys, reward, config.method)
+    return learner
 
 
 def _scaled(moments: Running | None, obs: Shaped[Array, "..."]) -> Shaped[Array, "..."]:
@@ -569,8 +572,7 @@ def _row(action, task, keys, terminated, idle) -> ring.Row:
 
 
 def _select(predicate: Bool[Array, ""], yes: Any, no: Any) -> Any:
-    """Leaf by leaf; what is the same on both sides is left alone."""
-    return jax.tree.map(lambda a, b: a if a is b else jnp.where(predicate, a, b), yes, no)
+    return jax.tree.map(lambda a, b: jnp.where(predicate, a, b), yes, no)
 
 
 def _reduce(metrics: Metrics) -> Metrics:

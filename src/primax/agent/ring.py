@@ -152,14 +152,6 @@ def lived(
     return rows.key[at], (age <= written) & ~rows.idle[at]
 
 
-def keys(
-    ring: Ring, written: Int[Array, ""], num: int
-) -> tuple[Int[Array, " num"], Int[Array, " num"]]:
-    """The keys of the newest rows, oldest first: as `rename` takes them."""
-    at = (written - jnp.arange(num, 0, -1)) % ring.capacity
-    return ring.rows.key[at], ring.rows.next_key[at]
-
-
 def rename(
     ring: Ring, written: Int[Array, ""], key: Int[Array, " n"], next_key: Int[Array, " n"]
 ) -> Ring:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import equinox as eqx
@@ -33,6 +33,8 @@ class Program:
     memory: dict[str, int]
     networks: Any = None
     """Control heads or their trunks [seed, head, ...] to begin with, in place of new ones."""
+    renew: Callable[..., Any] | None = None
+    """Renews learnt keys; None where none are learnt."""
 
     @property
     def summary(self) -> str:
@@ -68,20 +70,27 @@ def compile_program(learner: Learner, seeds: tuple[int, ...]) -> Program:
         clock = jax.ShapeDtypeStruct((), jnp.int32)
         root = jax.eval_shape(lambda: jax.random.key(0))
         state = state_like(learner, len(seeds))
+        keys = learner.keys
+        parts = [
+            learner.window,
+            learner.warm_up,
+            *([learner.renew] if keys and keys.learns else []),
+        ]
         lowered = [
             jax.jit(jax.vmap(part, in_axes=(0, None)), donate_argnums=0).lower(state, clock)
-            for part in (learner.window, learner.warm_up)
+            for part in parts
         ]
         lowered.append(jax.jit(jax.vmap(learner.init, in_axes=(None, 0))).lower(root, ids))
     with ThreadPoolExecutor(len(lowered)) as pool:  # compiling needs no interpreter
-        window, warm_up, init = pool.map(lambda part: part.compile(), lowered)
+        window, warm_up, *renew, init = pool.map(lambda part: part.compile(), lowered)
     stats: Any = window.memory_analysis()
     memory = {
         "state_bytes_a_seed": stats.argument_size_in_bytes // len(seeds),
         "temporary_bytes": stats.temp_size_in_bytes,
     }
     took = time.perf_counter() - start
-    return Program(learner, seeds, init, warm_up, window, took, memory)
+    made = Program(learner, seeds, init, warm_up, window, took, memory)
+    return replace(made, renew=renew[0]) if renew else made
 
 
 def multiplying(config: Config) -> AbstractContextManager[Any]:
@@ -107,6 +116,8 @@ def windows(
         part, length = (
             (program.window, config.window) if is_warm else (program.warm_up, config.warmup)
         )
+        if program.renew and program.learner.renews(clock):
+            state = program.renew(state, jnp.asarray(clock, jnp.int32))
         state, outputs = part(state, jnp.asarray(clock, jnp.int32))
         outputs = jax.tree.map(np.asarray, outputs)
         told = outputs["episodes"]

@@ -22,7 +22,7 @@ from primax.methods import Method, find_method
 from primax.nn.encoders import Encoder, Own
 from primax.nn.encoders import encoder as encoder_of
 from primax.rewards.base import Reward, Spec
-from primax.rewards.keys import Given, Keys, Same, SimHash, find
+from primax.rewards.keys import Given, Keys, Same, SimHash, check_counts, find
 from primax.rewards.transition import Batch
 
 IMAGES = 20_000
@@ -261,7 +261,9 @@ def bonus(
         raise InputError(
             f"{entry.name} must know how long episodes are: Space(horizon=...) says the most steps"
         )
-    _check_fits(entry, config, reward, told)
+    check_counts(told, reward, entry.name)
+    if hasattr(config.reward, "check_fits"):
+        config.reward.check_fits(config)
     return Bonus(space, Core(config, reward, told))
 
 
@@ -292,17 +294,6 @@ def _built(entry: Method, config: BonusConfig, space: Space, known: Spec, keys: 
     has_cells = space.has_cells and isinstance(keys, Given)
     spec = replace(known, num_keys=keys.num * space.num_actions, has_cells=has_cells)
     return entry.reward(spec, config.reward)
-
-
-def _check_fits(entry: Method, config: BonusConfig, reward: Reward, keys: Keys) -> None:
-    """Refuses what would go uncounted, or stay counted under keys that are gone."""
-    if keys.learns and type(reward).forget is Reward.forget:
-        raise InputError(
-            f"{entry.name} cannot count again, as learnt keys ask for: take keys='simhash',"
-            " keys='given' or keys=(function, how many)"
-        )
-    if hasattr(config.reward, "check_fits"):
-        config.reward.check_fits(config)
 
 
 def _configured(entry: Method, space: Space, given: dict[str, str]) -> BonusConfig:

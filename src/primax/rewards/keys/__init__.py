@@ -4,7 +4,7 @@ from typing import Any
 
 from primax.config.schema import KeysConfig
 from primax.errors import InputError
-from primax.rewards.base import Spec
+from primax.rewards.base import Reward, Spec
 from primax.rewards.keys.base import Function, Given, Keys, Same
 from primax.rewards.keys.codes import Codes
 from primax.rewards.keys.encoded import Encoded
@@ -25,6 +25,14 @@ def made(config: KeysConfig, spec: Spec) -> Keys:
     kind: Any = BY_NAME[config.kind]
     options = {name: getattr(config, name) for name in vars(kind()) if hasattr(config, name)}
     return kind(**options).fitted(spec)
+
+
+def check_counts(keys: Keys, reward: Reward, name: str) -> None:
+    """Refuses a reward whose counts would stay those of keys that are gone."""
+    if keys.learns and reward.uses_keys and type(reward).forget is Reward.forget:
+        raise InputError(
+            f"{name} cannot count again, as learnt keys ask for: take simhash, or keys that are given"
+        )
 
 
 def find(keys: Any, num_keys: int | None) -> Keys:
@@ -58,6 +66,7 @@ __all__ = [
     "Projection",
     "Same",
     "SimHash",
+    "check_counts",
     "find",
     "made",
     "mixed",

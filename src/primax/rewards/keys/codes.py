@@ -17,7 +17,7 @@ GAIN = 10.0
 """What the encoder's numbers are multiplied by: observations not met yet shall not share one code."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Codes(Learnt):
     """Rounded features (Mentzer et al. 2024) of an inverse model (Pathak et al. 2017)."""
 

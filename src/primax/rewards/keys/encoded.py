@@ -38,7 +38,7 @@ class Classifier(eqx.Module):
         return jax.nn.log_softmax(self.out(jax.nn.relu(self.hidden(pairs))))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Encoded(Learnt):
     """SimHash (Tang et al. 2017) of the features of an inverse model (Pathak et al. 2017)."""
 

@@ -45,7 +45,7 @@ class LearntState(eqx.Module):
     slow: slow.Slow
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Learnt(Keys):
     """Abstract; a code learns to say which action was taken."""
 
@@ -55,7 +55,7 @@ class Learnt(Keys):
     """Adam's step size."""
     growth: Annotated[float, Range(1.01, 100)] = 1.25
     """Keys are renewed when there are so many times more windows."""
-    world: Spec | None = field(default=None, repr=False, kw_only=True)
+    world: Spec | None = field(default=None, repr=False)
     """What is known of it; set by `fitted`."""
 
     @property

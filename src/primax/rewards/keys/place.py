@@ -48,7 +48,7 @@ class Teller(eqx.Module):
     """Of each cell: what an action does may depend on where it is taken."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Place(Learnt):
     """The cell of the grid, or the block of the image, in which actions show."""
 
