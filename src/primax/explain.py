@@ -78,13 +78,14 @@ def _of_run(folder: Path, seed: int) -> Explained:
     state = jax.tree.map(lambda x: x[row], run.state(learner))
     keys, obs, is_met = _newest_observations(learner, state, clock)
     table = _table(prime, state.reward.window, keys, obs, is_met)
-    walls = _walls(world, seed)
+    walls = _walls(world, prime.spec, seed)
     return Explained(config, seed, clock, prime.spec, walls, run.checkpoint.damaged, table)
 
 
-def _walls(world: World, seed: int) -> np.ndarray | None:
+def _walls(world: World, spec: Spec, seed: int) -> np.ndarray | None:
+    """None where keys are no cells: there is nothing to draw."""
     mine = world.for_seed(seed)
-    return np.asarray(mine.walls) if isinstance(mine, GridWorld) else None
+    return np.asarray(mine.walls) if isinstance(mine, GridWorld) and spec.has_cells else None
 
 
 def _of_export(path: Path, seed: int) -> Explained:
@@ -100,7 +101,7 @@ def _of_export(path: Path, seed: int) -> Explained:
     keys = _listed_keys(prime.spec, window, np.empty(0, int))
     obs = jnp.zeros((len(keys), *prime.spec.shape), jnp.uint8)
     table = _table(prime, window, keys, obs, np.ones(len(keys), bool))
-    step, walls = exported.about["reward_step"], _walls(world, seed)
+    step, walls = exported.about["reward_step"], _walls(world, prime.spec, seed)
     return Explained(exported.config, seed, step, prime.spec, walls, (), table)
 
 

@@ -75,7 +75,9 @@ def run(args: argparse.Namespace) -> None:
     seed = args.seed if args.seed is not None else explain.first_seed(args.path)
     found = explain.explain(args.path, seed)
     if args.png and found.walls is None:
-        raise InputError("--png draws maps over a grid: this run's world has none; --csv has all")
+        raise InputError(
+            "--png draws maps over a grid: this run's states are no cells of one; --csv has all"
+        )
     console = plain_console()
     for reason in found.damaged:
         console.print(f"a newer checkpoint cannot be used: {reason}", soft_wrap=True)

@@ -48,9 +48,9 @@ def packed(folder: Path, keep: str = KEEPS[0]) -> Files:
     with _reading(folder / "windows.csv") as path:
         windows = rounded(read_whole(path)) if run.windows else b""
     with _reading(folder / "maps.npz") as path:
-        if not run.is_free:
+        if run.has_maps:
             path.stat()  # a finished run has it
-        maps = b"" if run.is_free else _few_maps(run.maps(), list(records.recorded(run.config)))
+        maps = _few_maps(run.maps(), list(records.recorded(run.config))) if run.has_maps else b""
     with _reading(folder / "replays.jsonl") as path:
         has_none = run.can_end or not records.recorded(run.config)  # it records no episode
         is_none = has_none and not stored(path).exists()

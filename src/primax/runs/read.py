@@ -213,12 +213,19 @@ class Run:
         found: Table = getattr(self, table)
         return rows_by_seed(found, self.seeds, column) if column in found else None
 
+    @property
+    def has_maps(self) -> bool:
+        """Whether its states are cells of a grid, which can be drawn."""
+        return not self.is_free and self.content.get("keys") is None
+
     def maps(self) -> dict[str, np.ndarray]:
         """All windows' maps, of a run that is finished or of one that is not."""
         self._check_kept("maps.npz")
         packed, raw = self.path / "maps.npz", self.path / "maps.raw"
         if not packed.exists() and not raw.exists():
-            raise InputError("this world has no grid to draw" if self.is_free else "no maps.npz")
+            raise InputError(
+                "no maps.npz" if self.has_maps else "its states are no cells of a grid"
+            )
         try:
             is_whole = packed.exists() and (self.is_finished or not raw.exists())
             digest = self.digest("maps.npz")

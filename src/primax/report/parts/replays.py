@@ -114,8 +114,8 @@ def frames(planes: np.ndarray) -> str:
 
 def _exact(line: Line, frozen: Frozen | None) -> dict[str, Any] | None:
     """Of the very step, by its count key, where the episode lies in the window that is frozen."""
-    seed, last, keys = int(line["seed"]), int(line["step"]), np.array(line["keys"])
-    if frozen is None or not frozen.covers(seed, last - len(keys), last):
+    seed, last, keys = int(line["seed"]), int(line["step"]), np.array(line["keys"], int)
+    if not len(keys) or frozen is None or not frozen.covers(seed, last - len(keys), last):
         return None
     table = frozen.tables[seed]
     return {name: column(table[name][keys].astype(float)) for name in PARTS}

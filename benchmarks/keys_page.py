@@ -1,0 +1,128 @@
+"""PRIME where the world gives no key: the tables of docs/keys.md, from what is kept in results/keys.
+
+    python benchmarks/keys_page.py
+
+The runs: `primax sweep results/keys/trials.toml`, the same of `final.toml` and `quick.toml`, and
+`primax pack --keep episodes` (of the trials `--keep scores`). How true the counts are, `benchmarks/keys.py`
+measures.
+"""
+
+import bz2
+import csv
+import io
+from pathlib import Path
+
+import keys
+import numpy as np
+
+from primax import stats
+from primax.output.sheet import ABSENT, Sheet, bracket
+from primax.paper.pages.embed import Blocks, fill
+from primax.paper.tables.results import mean_std
+from primax.runs.measures import measure
+from primax.runs.read import Floats, open_run
+
+ROOT = Path(__file__).parents[1]
+KEPT, PAPER = ROOT / "results" / "keys", ROOT / "results" / "paper" / "runs"
+PAGE, SUITE = ROOT / "docs" / "keys.md", ROOT / "results" / "suite" / "scores.csv.bz2"
+KINDS = ("given", "place", "place_alone", "codes", "encoded", "simhash", "cfn")
+SHOWN = {"butterflies": "average", "maze": "peak", "two_wings": "score_tail"}
+"""The measure of each world that a key is judged by."""
+HEADS = ("Butterflies catch/ep", "Maze peak", "TwoWings silent share, last fifth")
+DEEP = KEPT / "final" / "task-prime_gymnax-DeepSea-bsuite_deepsea20_place"
+FOUND = 0.5
+"""An episode of DeepSea that scores more has reached the goal, which pays about 1."""
+
+
+def values(folder: Path, name: str) -> Floats:
+    """A measure of a run, a value a seed."""
+    sample = measure(open_run(folder), name)
+    assert sample is not None, f"{folder} lacks {name}"
+    return sample.values
+
+
+def apart(a: Floats, b: Floats) -> str:
+    """How much higher the mean of a is, with its interval."""
+    return f"{a.mean() - b.mean():+.2f} {bracket(*stats.difference_interval(a, b), sign='+')}"
+
+
+def trials() -> Sheet:
+    """Every kind of key on the seeds that nothing else uses."""
+    rows = []
+    for kind in KINDS:
+        folders = {world: KEPT / "trials" / f"prime_{world}_{kind}" for world in SHOWN}
+        texts = [
+            mean_std(values(folders[world], name)) if folders[world].exists() else ABSENT
+            for world, name in SHOWN.items()
+        ]
+        rows.append((f"`{kind}`", *texts))
+    return Sheet("trials", "", ("key", *HEADS), tuple(rows))
+
+
+def final() -> Sheet:
+    """The chosen one at the paper's size, beside the given key and RND."""
+    rows = []
+    for world, name, head in zip(("butterflies", "maze"), ("average", "peak"), HEADS, strict=False):
+        rows.append((head, *_row(KEPT / "final" / f"prime_{world}_place", PAPER, world, name)))
+    name = SHOWN["two_wings"]
+    found = [values(KEPT / "final" / f"{who}_two_wings_given", name) for who in ("prime", "rnd")]
+    rows.append((HEADS[2], "not run to the end", *map(mean_std, found), ABSENT, ABSENT))
+    columns = ("measure", "`place`", "given key", "RND", "`place` less given", "`place` less RND")
+    return Sheet("final", "", columns, tuple(rows))
+
+
+def _row(place: Path, home: Path, world: str, name: str) -> list[str]:
+    folders = (place, home / f"prime_{world}", home / f"rnd_{world}")
+    mine, given, rnd = (values(folder, name) for folder in folders)
+    return [*map(mean_std, (mine, given, rnd)), apart(mine, given), apart(mine, rnd)]
+
+
+def quick() -> Sheet:
+    """TwoWings at `quick` size."""
+    name = SHOWN["two_wings"]
+    folders = [KEPT / "quick" / f"{who}_two_wings" for who in ("prime", "rnd")]
+    mine, (given, rnd) = KEPT / "quick" / "prime_two_wings_place", folders
+    found = [values(folder, name) for folder in (mine, given, rnd)]
+    ratio = f"{found[0].mean() / found[1].mean():.2f}"
+    row = (*map(mean_std, found), apart(found[0], found[1]), apart(found[0], found[2]), ratio)
+    columns = ("`place`", "given key", "RND", "`place` less given", "`place` less RND", "share of")
+    return Sheet("quick", "", columns, (row,))
+
+
+def deepsea() -> Sheet:
+    """Seeds of DeepSea 20 that found the goal, and the score over the last fifth."""
+    with bz2.open(SUITE, "rt", encoding="utf-8") as file:
+        kept = [
+            row for row in csv.DictReader(io.StringIO(file.read())) if row["place"] == "deepsea20"
+        ]
+    rows = []
+    for label, method in (
+        ("no bonus", "task"),
+        ("PRIME, `simhash`", "task+prime"),
+        ("counts, `simhash`", "task+count"),
+    ):
+        own = [row for row in kept if row["method"] == method]
+        found = sum(np.isfinite(float(row["found"])) for row in own)
+        tail = np.array([float(row["score_tail"]) for row in own])
+        rows.append((label, f"{found} of {len(own)}", mean_std(tail)))
+    scores = open_run(DEEP).grid("episodes", "score")
+    assert scores is not None
+    found = (np.nanmax(scores, axis=1) > FOUND).sum()
+    tail = mean_std(values(DEEP, "score_tail"))
+    rows.append(("PRIME, `place`", f"{found} of {len(scores)}", tail))
+    return Sheet(
+        "deepsea", "", ("beside the task", "seeds that found it", "last fifth"), tuple(rows)
+    )
+
+
+def blocks() -> Blocks:
+    """Every table of the page."""
+    sheets = [trials(), final(), quick(), deepsea()]
+    counts = keys.table(keys.opened(sorted((KEPT / "counts").glob("*.json"))))
+    return {sheet.name: sheet.body() for sheet in sheets} | {"counts": counts.body()}
+
+
+if __name__ == "__main__":
+    tables = blocks()
+    fill(PAGE, tables, ROOT)
+    print("\n".join(tables.values()))
