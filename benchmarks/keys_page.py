@@ -85,7 +85,14 @@ def quick() -> Sheet:
     found = [values(folder, name) for folder in (mine, given, rnd)]
     ratio = f"{found[0].mean() / found[1].mean():.2f}"
     row = (*map(mean_std, found), apart(found[0], found[1]), apart(found[0], found[2]), ratio)
-    columns = ("`place`", "given key", "RND", "`place` less given", "`place` less RND", "share of")
+    columns = (
+        "`place`",
+        "given key",
+        "RND",
+        "`place` less given",
+        "`place` less RND",
+        "`place` / given",
+    )
     return Sheet("quick", "", columns, (row,))
 
 

@@ -389,6 +389,23 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_bytes(tmp_path):
         assert whole.read_bytes() == stopped.read_bytes()
     columns = (tmp_path / "whole" / "windows.csv").read_text().splitlines()[0].split(",")
     assert {"keys_accuracy", "keys_loss", "states_met"} <= set(columns)
+    _commands(tmp_path)
+
+
+def _commands(home):
+    """Every command reads the run; what needs cells of a grid is refused or left out, in one line."""
+    run, packed = str(home / "whole"), str(home / "packed")
+    for command in (
+        ["explain", run],
+        ["verify", "--run", run],
+        ["watch", run, "--gif", str(home / "a.gif")],
+        ["pack", run, "--out", packed],
+        ["stats", packed],
+        ["report", run, packed, "--out", str(home / "page.html")],
+    ):
+        assert main(command) == 0, command
+    assert not (home / "packed" / "whole" / "maps.npz").exists()
+    assert main(["explain", run, "--png", str(home / "a.png")]) == 2
 
 
 def test_what_does_not_fit_is_refused():

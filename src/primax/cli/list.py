@@ -11,6 +11,7 @@ from rich.table import Table
 
 from primax.cli.common import plain_console
 from primax.config.fields import walk
+from primax.config.schema import KEYS
 from primax.errors import canonical, lookup
 from primax.methods import METHODS
 from primax.presets import PRESETS, paper
@@ -65,6 +66,9 @@ def _show_fields(console: Console, method: str, world: str) -> None:
         if field.name != "method":  # an argument, not a setting
             value = str(field.value).strip()
             table.add_row(field.name, field.symbol, value, field.doc.replace("`", ""))
+    if config.keys is None:
+        kinds = f"instead of the world's own key: {', '.join(KEYS)}; then other keys.* can be set"
+        table.add_row("keys.kind", "", "", kinds)
     console.print(table)
 
 
