@@ -4,6 +4,7 @@ import functools
 import itertools
 from dataclasses import replace
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -24,10 +25,10 @@ from probes import (
 
 from primax.agent import critics, ring
 from primax.agent.learner import Learner, _reduce, make_learner
-from primax.agent.training import compile_program
+from primax.agent.training import compile_program, windows
 from primax.api import train
 from primax.config.schema import Config, CriticsConfig, ExploreConfig, NetConfig
-from primax.errors import InputError
+from primax.errors import InputError, RunError
 from primax.methods import build, spec
 from primax.nn import nets
 from primax.presets import configure
@@ -254,6 +255,20 @@ def test_a_seeds_stream_does_not_depend_on_the_seeds_beside_it():
         *(jax.tree.leaves(x.state.critics.online) for x in (alone, among)), strict=True
     ):
         np.testing.assert_allclose(a[0], b[1], rtol=1e-3, atol=config.critics.learning_rate)
+
+
+def test_a_program_that_overwrites_a_constant_is_stopped():
+    """A compiled window once set PRIME's κ to zero on a GPU; nothing that was logged was not finite."""
+    program = compile_program(make_learner(configure("prime", "maze", "smoke")), (0, 1))
+
+    def spoilt(state, clock):
+        state, outputs = program.window(state, clock)
+        place = lambda state: state.reward.constants.count_scale  # noqa: E731
+        return eqx.tree_at(place, state, jnp.zeros(2)), outputs
+
+    assert len([*windows(program)]) == 4
+    with pytest.raises(RunError, match=r"overwrote count_scale .* ends at step 1,000"):
+        [*windows(replace(program, window=spoilt))]
 
 
 @pytest.mark.slow

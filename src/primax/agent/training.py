@@ -15,6 +15,7 @@ import numpy as np
 from primax.agent import critics
 from primax.agent.learner import Learner
 from primax.config.schema import Config
+from primax.errors import RunError
 
 Table = dict[str, np.ndarray]
 EPISODE_COLUMNS = ("seed", "episode", "step", "score", "reach", "coverage", "distance")
@@ -111,6 +112,7 @@ def windows(
     """Runs a program window by window, from its beginning or from a state at a clock."""
     config, seeds = program.learner.config, program.seeds
     state, clock = start or (_first(program), 0)
+    fixed = _fixed(state)
     while clock < config.total_steps:
         began, is_warm = time.perf_counter(), clock >= config.warmup
         part, length = (
@@ -120,6 +122,7 @@ def windows(
             state = program.renew(state, jnp.asarray(clock, jnp.int32))
         state, outputs = part(state, jnp.asarray(clock, jnp.int32))
         outputs = jax.tree.map(np.asarray, outputs)
+        _check_fixed(fixed, state, clock + length)
         told = outputs["episodes"]
         if program.learner.world.can_end:
             episodes = free_episode_rows(seeds, clock, told)
@@ -131,6 +134,23 @@ def windows(
         took, maps = time.perf_counter() - began, outputs["maps"]
         total = config.total_steps
         yield state, Progress(clock, total, episodes, window, epsilon, maps, length, took)
+
+
+def _fixed(state: Any) -> dict[str, np.ndarray]:
+    """What no window may change: learning rates and the like, and the reward's constants."""
+    parts = (state.rates, getattr(state.reward, "constants", None))
+    leaves = jax.tree_util.tree_leaves_with_path(parts)
+    return {jax.tree_util.keystr(at[1:]).lstrip("."): np.asarray(x) for at, x in leaves}
+
+
+def _check_fixed(fixed: dict[str, np.ndarray], state: Any, clock: int) -> None:
+    """Stops where a program has overwritten one of them: a compiler for a GPU was seen to."""
+    for name, now in _fixed(state).items():
+        if not np.array_equal(fixed[name], now, equal_nan=True):
+            raise RunError(
+                f"the compiled program overwrote {name} in the window that ends at step {clock:,}: "
+                "its numbers cannot be used; another version of jax may compile it rightly"
+            )
 
 
 def _first(program: Program) -> Any:
