@@ -39,7 +39,8 @@ def lived(method: str, settings: dict):
     @jax.jit  # one program, where op by op it would be dozens
     def first_seed(states):
         state, clock = jax.tree.map(lambda x: x[0], states), config.total_steps
-        state = learner._renewed(state, jnp.int32(clock))
+        if learner.renews(clock):
+            state = learner.renew(state, jnp.int32(clock))
         ages = jnp.arange(clock, 0, -1)
         return state, ring.read(state.ring, jnp.int32(clock), ages, learner.world.obs_shape)
 

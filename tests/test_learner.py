@@ -267,7 +267,7 @@ def test_a_program_that_overwrites_a_constant_is_stopped():
         return eqx.tree_at(place, state, jnp.zeros(2)), outputs
 
     assert len([*windows(program)]) == 4
-    with pytest.raises(RunError, match=r"overwrote count_scale .* ends at step 1,000"):
+    with pytest.raises(RunError, match=r"overwrote .*reward.*count_scale .* ends at step 1,000"):
         [*windows(replace(program, window=spoilt))]
 
 

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 import signal
 from dataclasses import replace
 from functools import partial
@@ -422,3 +423,16 @@ def test_what_does_not_fit_is_refused():
         made("dirichlet", kind="place")
     with pytest.raises(InputError, match="place need planes or an image"):
         made("prime", "gymnax:CartPole-v1", kind="place")
+
+
+@pytest.mark.parametrize(
+    "keys", [Place(), Codes(), Encoded()], ids=lambda keys: type(keys).__name__
+)
+def test_every_product_that_makes_a_key_is_in_full_precision(keys):
+    """On a GPU a key would else depend on how many rows are asked at once."""
+    keys = keys.fitted(SPEC)
+    state = keys.init(jax.random.key(0), SPEC.shape)
+    text = str(jax.make_jaxpr(keys.of)(state, jnp.zeros((3, *SPEC.shape), jnp.uint8)))
+    products = re.findall(r"dot_general\[(.*?)\]\s", text, flags=re.DOTALL)
+    assert len(products) == text.count("dot_general") >= 3
+    assert all("HIGHEST" in product for product in products)

@@ -1,6 +1,7 @@
 """Worlds of other suites: the suite's own episodes, the engine's rows of them, every command."""
 
 import json
+from dataclasses import asdict
 from functools import partial
 
 import jax
@@ -13,6 +14,7 @@ from primax.agent import critics, ring
 from primax.agent.learner import make_learner
 from primax.agent.training import compile_program, windows
 from primax.cli import main
+from primax.config.schema import KeysConfig
 from primax.errors import InputError, RunError
 from primax.presets import configure
 from primax.runs.measures import measure
@@ -586,7 +588,7 @@ def test_an_object_has_a_name_when_it_is_registered(tmp_path, monkeypatch):
         kind = WORLDS.pop("line")
     content = json.loads((tmp_path / "line" / "config.json").read_text())
     assert content["world"] == {"name": "line", "horizon": None}
-    assert content["keys"] == {"bits": 32, "size": 65_536}
+    assert content["keys"] == asdict(KeysConfig()) and content["keys"]["kind"] == "simhash"
     monkeypatch.setitem(WORLDS, "line", kind)
     assert world_name(kind.options()()) == "line"
     assert primax.evaluate(tmp_path / "line", episodes=20).length.max() <= 6

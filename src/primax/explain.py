@@ -175,7 +175,7 @@ def choose(table: Table, at: tuple[int, ...] | None, num: int) -> np.ndarray:
     """Rows to show: all of a cell (and level), or those with data that are worth most and least."""
     if at is not None:
         if "row" not in table:
-            raise InputError("a place is a cell of a grid: this run's world has none")
+            raise InputError("a place is a cell of a grid: this run's states are no cells of one")
         names = PLACE[: len(at)]
         chosen = np.all([table[name] == value for name, value in zip(names, at, strict=True)], 0)
         if not chosen.any():

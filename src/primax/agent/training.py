@@ -138,9 +138,11 @@ def windows(
 
 def _fixed(state: Any) -> dict[str, np.ndarray]:
     """What no window may change: learning rates and the like, and the reward's constants."""
-    parts = (state.rates, getattr(state.reward, "constants", None))
+    frozen = getattr(state.reward, "window", None)
+    parts = {"rates": state.rates, "reward": getattr(state.reward, "constants", None)}
+    parts |= {"window": getattr(frozen, "constants", None)}
     leaves = jax.tree_util.tree_leaves_with_path(parts)
-    return {jax.tree_util.keystr(at[1:]).lstrip("."): np.asarray(x) for at, x in leaves}
+    return {jax.tree_util.keystr(at): np.asarray(x) for at, x in leaves}
 
 
 def _check_fixed(fixed: dict[str, np.ndarray], state: Any, clock: int) -> None:

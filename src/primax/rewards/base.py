@@ -109,7 +109,7 @@ class Spec(eqx.Module):
         kind = jnp.float32 if self.kind == "vector" else jnp.uint8
         obs = jnp.zeros((num, *self.shape), kind)
         whole, number, never = (jnp.zeros(num, kind) for kind in (jnp.int32, jnp.float32, bool))
-        rows = Batch(obs, whole, number, obs, never, never, number, whole, whole, (), ())
+        rows = Batch(obs, whole, number, obs, never, never, number, whole, whole, (), (), whole)
         return Recent(rows, never, never)
 
 

@@ -223,9 +223,8 @@ class Run:
         self._check_kept("maps.npz")
         packed, raw = self.path / "maps.npz", self.path / "maps.raw"
         if not packed.exists() and not raw.exists():
-            raise InputError(
-                "no maps.npz" if self.has_maps else "its states are no cells of a grid"
-            )
+            why = "this world has no grid to draw" if self.is_free else "states are no cells here"
+            raise InputError("no maps.npz" if self.has_maps else why)
         try:
             is_whole = packed.exists() and (self.is_finished or not raw.exists())
             digest = self.digest("maps.npz")

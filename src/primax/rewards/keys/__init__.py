@@ -45,7 +45,7 @@ def find(keys: Any, num_keys: int | None) -> Keys:
         return SimHash() if num_keys is None else Given(num_keys)
     if isinstance(keys, str) and keys in BY_NAME:
         return BY_NAME[keys]()
-    if keys == "given":
+    if isinstance(keys, str) and keys == "given":
         if num_keys is None:
             raise InputError("keys='given' needs Space(num_keys=...): how many there are")
         return Given(num_keys)

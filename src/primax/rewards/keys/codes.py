@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from primax.config.fields import Range, check
 from primax.rewards.keys.base import Obs
-from primax.rewards.keys.encoded import inverse, pairs
+from primax.rewards.keys.encoded import features, inverse, pairs
 from primax.rewards.keys.learnt import Learnt, Model, told
 from primax.rewards.transition import Batch
 
@@ -43,7 +43,7 @@ class Codes(Learnt):
 
     def _spread(self, coder: Any, obs: Obs) -> Float[Array, "n dims"]:
         """The code before it is rounded down, within (0, levels)."""
-        return self.levels * jax.nn.sigmoid(GAIN * coder(self.spec.see(obs)))
+        return self.levels * jax.nn.sigmoid(GAIN * features(coder, self.spec, obs))
 
     def loss(
         self, model: Model, batch: Batch, key: PRNGKeyArray

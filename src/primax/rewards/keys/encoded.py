@@ -61,26 +61,29 @@ class Encoded(Learnt):
         return Model(Projected(encoder, directions), classifier)
 
     def code(self, coder: Projected, obs: Obs) -> Int[Array, " n"]:
-        return hashed(jnp.tanh(coder.encoder(self.spec.see(obs))), coder.directions, self.size)
+        seen = jnp.tanh(features(coder.encoder, self.spec, obs))
+        return hashed(seen, coder.directions, self.size)
 
     def loss(
         self, model: Model, batch: Batch, key: PRNGKeyArray
     ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        both = self.spec.see(jnp.concatenate([batch.obs, batch.next_obs]))
-        return told(model.teacher(pairs(jnp.tanh(model.coder.encoder(both)))), batch)
+        both = jnp.concatenate([batch.obs, batch.next_obs])
+        seen = jnp.tanh(features(model.coder.encoder, self.spec, both))
+        return told(model.teacher(pairs(seen)), batch)
 
 
-def inverse(key: PRNGKeyArray, spec: Spec, features: int) -> tuple[Any, Classifier]:
-    """A trunk to so many features, and a classifier of two of them.
-
-    In full precision: a code must not depend on how many rows are asked at once.
-    """
-    net = replace(
-        spec.net, embedding=features, activation="linear", precision="highest", kernels=False
-    )
-    shapes = ((2 * features, spec.net.embedding), (spec.net.embedding, spec.num_actions))
+def inverse(key: PRNGKeyArray, spec: Spec, num: int) -> tuple[Any, Classifier]:
+    """A trunk to so many features, by products alone, and a classifier of two of them."""
+    net = replace(spec.net, embedding=num, activation="linear", precision="highest", kernels=False)
+    shapes = ((2 * num, spec.net.embedding), (spec.net.embedding, spec.num_actions))
     trunk, (hidden, out) = spec.trunk(key, net, *shapes)
     return trunk, Classifier(hidden, out)
+
+
+def features(encoder: Any, spec: Spec, obs: Obs) -> Float[Array, "n features"]:
+    """In full precision: a code must not depend on how many rows are asked at once."""
+    with jax.default_matmul_precision("highest"):
+        return encoder(spec.see(obs))
 
 
 def pairs(both: Float[Array, "twice features"]) -> Float[Array, "n two_features"]:

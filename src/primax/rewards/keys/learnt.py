@@ -2,7 +2,7 @@
 
 Training goes on all the time; keys change only when they are renewed, and then everything that was
 ever counted is counted again. So counts are always those of the keys in use. Renewals come at
-windows 1, 2, 3, 4, 5, 7, 9, ... (by `growth`) and end when the store of steps has lost its first.
+windows 1, 2, 3, 4, 5, 7, 9, ... (by `growth`) and end when the store of steps is full.
 """
 
 import abc
