@@ -1,6 +1,7 @@
 """PRIME where the world gives no key: the tables of docs/keys.md, from what is kept in results/keys.
 
     python benchmarks/keys_page.py
+    python benchmarks/keys_page.py windows final/prime_*_place   # final_windows.csv, of runs not packed
 
 The runs: `primax sweep results/keys/trials.toml`, the same of `final.toml` and `quick.toml`, and
 `primax pack --keep episodes` (of the trials `--keep scores`). How true the counts are, `benchmarks/keys.py`
@@ -10,6 +11,8 @@ measures.
 import bz2
 import csv
 import io
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import keys
@@ -30,6 +33,8 @@ SHOWN = {"butterflies": "average", "maze": "peak", "two_wings": "score_tail"}
 """The measure of each world that a key is judged by."""
 HEADS = ("Butterflies catch/ep", "Maze peak", "TwoWings silent share, last fifth")
 DEEP = KEPT / "final" / "task-prime_gymnax-DeepSea-bsuite_deepsea20_place"
+WINDOWS = ("states_met", "keys_accuracy", "v_count", "v_epi", "v_ale", "penalty")
+"""Columns of windows.csv that say whether learnt keys and their counts are in order."""
 FOUND = 0.5
 """An episode of DeepSea that scores more has reached the goal, which pays about 1."""
 
@@ -62,19 +67,16 @@ def trials() -> Sheet:
 def final() -> Sheet:
     """The chosen one at the paper's size, beside the given key and RND."""
     rows = []
-    for world, name, head in zip(("butterflies", "maze"), ("average", "peak"), HEADS, strict=False):
-        rows.append((head, *_row(KEPT / "final" / f"prime_{world}_place", PAPER, world, name)))
-    name = SHOWN["two_wings"]
-    found = [values(KEPT / "final" / f"{who}_two_wings_given", name) for who in ("prime", "rnd")]
-    rows.append((HEADS[2], "not run to the end", *map(mean_std, found), ABSENT, ABSENT))
+    for (world, name), head in zip(SHOWN.items(), HEADS, strict=True):
+        folders = [KEPT / "final" / f"prime_{world}_place"]
+        for who in ("prime", "rnd"):
+            mine = KEPT / "final" / f"{who}_{world}_given"
+            folders.append(mine if mine.exists() else PAPER / f"{who}_{world}")
+        place, given, rnd = (values(folder, name) for folder in folders)
+        texts = map(mean_std, (place, given, rnd))
+        rows.append((head, *texts, apart(place, given), apart(place, rnd)))
     columns = ("measure", "`place`", "given key", "RND", "`place` less given", "`place` less RND")
     return Sheet("final", "", columns, tuple(rows))
-
-
-def _row(place: Path, home: Path, world: str, name: str) -> list[str]:
-    folders = (place, home / f"prime_{world}", home / f"rnd_{world}")
-    mine, given, rnd = (values(folder, name) for folder in folders)
-    return [*map(mean_std, (mine, given, rnd)), apart(mine, given), apart(mine, rnd)]
 
 
 def quick() -> Sheet:
@@ -122,14 +124,34 @@ def deepsea() -> Sheet:
     )
 
 
+def windows(folders: Sequence[Path]) -> str:
+    """Of every window of runs with learnt keys, means over seeds; and the least V_count."""
+    lines = [",".join(("run", "step", *WINDOWS, "v_count_least"))]
+    for folder in folders:
+        run = open_run(folder)
+        columns = [run.grid("windows", name) for name in ("step", *WINDOWS)]
+        assert all(column is not None for column in columns), f"{folder} has no whole windows.csv"
+        step, *means = (column.mean(axis=0) for column in columns)
+        least = columns[1 + WINDOWS.index("v_count")].min(axis=0)
+        for row in zip(step, *means, least, strict=True):
+            lines.append(f"{folder.name},{row[0]:.0f}," + ",".join(f"{x:.5g}" for x in row[1:]))
+    return "\n".join(lines) + "\n"
+
+
 def blocks() -> Blocks:
     """Every table of the page."""
     sheets = [trials(), final(), quick(), deepsea()]
-    counts = keys.table(keys.opened(sorted((KEPT / "counts").glob("*.json"))))
-    return {sheet.name: sheet.body() for sheet in sheets} | {"counts": counts.body()}
+    tables = {sheet.name: sheet.body() for sheet in sheets}
+    for name in ("counts", "counts_paper"):
+        tables[name] = keys.table(keys.opened(sorted((KEPT / name).glob("*.json")))).body()
+    return tables
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["windows"]:
+        text = windows([Path(folder) for folder in sys.argv[2:]])
+        (KEPT / "final_windows.csv").write_text(text, encoding="utf-8")
+        sys.exit()
     tables = blocks()
     fill(PAGE, tables, ROOT)
     print("\n".join(tables.values()))
