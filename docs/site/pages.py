@@ -1,0 +1,110 @@
+"""What the site needs beyond the pages: lists of them, the files they link to, and tables from the code."""
+
+import html
+import importlib
+import re
+import shutil
+import typing
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.application import Sphinx
+
+TABLE = re.compile(r"^<!-- table: (\w+) -->$", re.MULTILINE)
+CLASS, FACTORY = re.compile(r"<class '[\w.]*?(\w+)'>"), re.compile("<factory>")
+SHORT, LONG = 20, 60
+"""Letters of a cell that stays in one line, and of one that is prose."""
+FIRST = 100
+"""Of `doctree-read`: before files that are linked to are collected elsewhere."""
+
+
+def extend_page(app: Sphinx, page: str, source: list[str]) -> None:
+    """Puts tables where a page asks for them, and lists of pages at its end."""
+    source[0] = TABLE.sub(lambda found: _table(found[1]), source[0])
+    for heading, pages in app.config.NAV.get(page, {}).items():
+        entries = "\n".join(f"/{name}" for name in pages)
+        source[0] += f"\n\n```{{toctree}}\n:hidden:\n:caption: {heading}\n\n{entries}\n```\n"
+
+
+def _table(name: str) -> str:
+    """Of `tables`, which loads the package: after `setup`."""
+    return getattr(importlib.import_module("tables"), name)()
+
+
+def shorten(app: Sphinx, what: str, name: str, thing: Any, options: Any, args: Any, gives: Any) -> Any:
+    """Defaults that are objects, in a signature: as one would write them."""
+    return FACTORY.sub("...", CLASS.sub(r"\1", args)) if args else args, gives
+
+
+def link_files(linked: set[Path], app: Sphinx, tree: nodes.document) -> None:
+    """Links to what is no page: they stay as they are, and what they lead to goes into the site."""
+    root = Path(app.srcdir)
+    here = root.joinpath(app.env.docname).parent
+    for node in [*tree.findall(addnodes.download_reference), *tree.findall(addnodes.pending_xref)]:
+        target = node["reftarget"]
+        path = here.joinpath(target).resolve()
+        is_folder = node["refdomain"] is None and path.is_dir()
+        if not (is_folder or isinstance(node, addnodes.download_reference)):
+            continue
+        linked.add(path.relative_to(root))
+        uri = f"{target}/index.html" if is_folder else target
+        node.replace_self(nodes.reference("", "", *node.children, refuri=uri, internal=True))
+
+
+def mark_cells(app: Sphinx, tree: nodes.document) -> None:
+    """Says which cells of a table are short and which are prose, for the style sheet."""
+    for body in tree.findall(nodes.tbody):
+        for cell in body.findall(nodes.entry):
+            if (length := len(cell.astext())) <= SHORT or length > LONG:
+                cell["classes"].append("short" if length <= SHORT else "long")
+
+
+def folder_pages(linked: set[Path], app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """A page for each folder that is linked to, which lists its files."""
+    root = Path(app.srcdir)
+    for folder in sorted(path for path in linked if (root / path).is_dir()):
+        files = sorted(path for path in (root / folder).rglob("*") if path.is_file())
+        rows = [
+            f'<li><a href="{html.escape(name)}">{html.escape(name)}</a>, {_size(path)}</li>'
+            for path in files
+            for name in [path.relative_to(root / folder).as_posix()]
+        ]
+        title = folder.as_posix()
+        body = f"<h1>{title}</h1><p>The files of this folder.</p><ul>{''.join(rows)}</ul>"
+        yield f"{title}/index", {"title": title, "body": body}, "page.html"
+
+
+def copy_files(linked: set[Path], app: Sphinx, error: Exception | None) -> None:
+    """Under the paths they have here."""
+    for path in linked if error is None else ():
+        source, target = Path(app.srcdir) / path, Path(app.outdir) / path
+        if source.is_dir():
+            shutil.copytree(source, target, dirs_exist_ok=True)
+        else:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+    if error is None:  # what a browser opens first
+        shutil.copyfile(Path(app.outdir) / "README.html", Path(app.outdir) / "index.html")
+
+
+def _size(path: Path) -> str:
+    size = path.stat().st_size
+    return f"{size:,} bytes" if size < 10_000 else f"{size / 1_000:,.0f} kB"
+
+
+def setup(app: Sphinx) -> None:
+    """Called by Sphinx."""
+    # jaxtyping then calls types what they are called in the source.
+    vars(typing)["GENERATING_DOCUMENTATION"] = "primax"
+    linked: set[Path] = set()
+    app.add_config_value("NAV", {}, "env")
+    app.connect("source-read", extend_page)
+    app.connect("autodoc-process-signature", shorten)
+    app.connect("doctree-read", partial(link_files, linked), priority=FIRST)
+    app.connect("doctree-read", mark_cells)
+    app.connect("html-collect-pages", partial(folder_pages, linked))
+    app.connect("build-finished", partial(copy_files, linked))
