@@ -1,6 +1,6 @@
 """Checks a built site: every link leads somewhere, and a browser loads nothing from another place.
 
-    python docs/site/check.py site
+python docs/site/check.py site
 """
 
 import re

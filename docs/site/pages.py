@@ -15,7 +15,12 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 
 TABLE = re.compile(r"^<!-- table: (\w+) -->$", re.MULTILINE)
-CLASS, FACTORY = re.compile(r"<class '[\w.]*?(\w+)'>"), re.compile("<factory>")
+REPLACED = (
+    (re.compile(r"<class '[\w.]*?(\w+)'>"), r"\1"),
+    (re.compile(r"Annotated\[([^,]+), [^]]*]"), r"\1"),
+    (re.compile("<factory>"), "..."),
+)
+"""In a signature: what one would not write."""
 SHORT, LONG = 20, 60
 """Letters of a cell that stays in one line, and of one that is prose."""
 FIRST = 100
@@ -35,9 +40,13 @@ def _table(name: str) -> str:
     return getattr(importlib.import_module("tables"), name)()
 
 
-def shorten(app: Sphinx, what: str, name: str, thing: Any, options: Any, args: Any, gives: Any) -> Any:
-    """Defaults that are objects, in a signature: as one would write them."""
-    return FACTORY.sub("...", CLASS.sub(r"\1", args)) if args else args, gives
+def shorten(
+    app: Sphinx, what: str, name: str, thing: Any, options: Any, args: Any, gives: Any
+) -> Any:
+    """A signature as one would write it: without a field's rules, and with short defaults."""
+    for found, written in REPLACED if args else ():
+        args = found.sub(written, args)
+    return args, gives
 
 
 def link_files(linked: set[Path], app: Sphinx, tree: nodes.document) -> None:

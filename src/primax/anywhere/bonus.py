@@ -120,7 +120,10 @@ class Bonus:
         return _like(steps.obs, self._score(state, made).reshape(given))
 
     def learn(self, state: BonusState, steps: Transition) -> tuple[BonusState, dict[str, Any]]:
-        """One update of the reward's own networks on a minibatch of the agent's."""
+        """One update of the reward's own networks on a minibatch of the agent's, and what it measured.
+
+        Needed only where `update_every` is 0: otherwise `step` learns by itself.
+        """
         self._check(state, steps)
         given, made = self._rows(steps)
         if 0 in given:
@@ -232,9 +235,9 @@ def bonus(
 ) -> Bonus:
     """A reward for environments of this space: `prime`, `rnd`, ... or a `primax.Method`.
 
-    `gamma` is the agent's discount. `keys` says which observations count as one state: 'given',
-    (function, how many), 'simhash', or learnt: 'place', 'codes', 'encoded'. `encoder` is a network of
-    yours: (key, width) to a module. `settings` are fields by name: {"window": 2_000, "reward.heads": 3}.
+    `envs` environments are stepped together. `gamma` is the agent's discount. `keys` says which observations count as one state: 'given',
+    (function, how many), 'simhash', or learnt: 'place', 'codes', 'encoded'; 'simhash' unless said, or
+    what the space gives. `encoder` is a network of yours: (key, width) to a module. `settings` are fields by name: {"window": 2_000, "reward.heads": 3}.
     """
     entry = find_method(method)
     if entry.mix:

@@ -42,6 +42,7 @@ class Exported:
     """What an exported file holds."""
 
     config: Config
+    """All settings of the run."""
     all_seeds: tuple[int, ...]
     """Of the run."""
     seeds: tuple[int, ...]
@@ -110,6 +111,8 @@ def export(
 ) -> bytes:
     """The file's content, from a run's newest checkpoint; the run may be going on meanwhile.
 
+    `which` is `last`, `best` (by coverage) or `oracle` (by the task's score); `seeds` are by default
+    all of the run's. Write the bytes to a file that ends in .npz: `load`, `evaluate` and `train` read it.
     `say` is told of newer checkpoints that cannot be used.
     """
     return to_bytes(take(open_run(files.place(folder)), which, seeds, say))

@@ -117,6 +117,7 @@ class World(eqx.Module, Generic[State, Noise]):
 
     @property
     def num_actions(self) -> int:
+        """Actions are whole numbers below this."""
         return len(self.actions)
 
 
