@@ -61,6 +61,9 @@ NAV = {
 }
 """Every page under the page and the heading that lists it; one that is missing stops the build."""
 
+# Quotes and dashes stay as they are written: many belong to something to copy.
+smartquotes = False
+
 root_doc = "README"
 include_patterns = [
     "*.md",
@@ -90,3 +93,5 @@ html_css_files = ["site.css"]
 html_static_path = ["static"]
 html_copy_source = False
 html_show_sphinx = False
+html_use_index = False
+html_domain_indices = False
