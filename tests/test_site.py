@@ -3,6 +3,7 @@
 `make site` builds it; what is checked then is tried here on small sites.
 """
 
+import ast
 import inspect
 import re
 import runpy
@@ -20,6 +21,7 @@ from primax.worlds import WORLDS
 ROOT = Path(__file__).parent.parent
 SITE = ROOT / "docs" / "site"
 REFERENCE = {page: page.read_text(encoding="utf-8") for page in SITE.glob("reference/*.md")}
+PAGES = {"export": "export.md", "gym": "gymnasium.md", "sb3": "sb3.md"}
 TABLES = runpy.run_path(str(SITE / "tables.py"))
 problems = runpy.run_path(str(SITE / "check.py"))["problems"]
 
@@ -35,6 +37,18 @@ def test_every_page_is_listed_once(monkeypatch):
     found += [*ROOT.glob("results/paper/*.md"), *ROOT.glob("results/readings/*.md")]
     names = [path.relative_to(ROOT).with_suffix("").as_posix() for path in found]
     assert sorted(listed) == sorted(names)
+
+
+def named_by(door: str) -> list[str]:
+    """What a module offers; read, not imported, for it may need an extra."""
+    source = (ROOT / "src" / "primax" / f"{door}.py").read_text(encoding="utf-8")
+    return ast.literal_eval(source.partition("__all__ = ")[2])
+
+
+@pytest.mark.parametrize("door", ["export", "gym", "sb3"])
+def test_every_name_of_a_module_has_an_entry(door):
+    entries = re.findall(rf":: primax\.{door}\.(\w+)", REFERENCE[SITE / "reference" / PAGES[door]])
+    assert sorted(entries) == sorted(named_by(door))
 
 
 @pytest.mark.parametrize("name", primax.__all__)

@@ -38,6 +38,7 @@ class Evaluation:
     config: Config
     """All settings of their run."""
     seeds: tuple[int, ...]
+    """The numbers of the seeds that played, in the order of the arrays."""
     which: str
     """The networks as they were in the end, at their best, or at the oracle's best."""
     epsilon: float
@@ -58,7 +59,7 @@ class Evaluation:
 
     @property
     def episodes(self) -> int:
-        """Of each seed."""
+        """How many each seed played."""
         return self.score.shape[1]
 
     @property

@@ -27,6 +27,7 @@ class Result:
     config: Config
     """All settings."""
     seeds: tuple[int, ...]
+    """The numbers of its seeds."""
     episodes: Table
     """Columns by name, as in episodes.csv: a row for every episode of every seed."""
     windows: Table

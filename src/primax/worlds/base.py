@@ -63,7 +63,7 @@ class World(eqx.Module, Generic[State, Noise]):
     @property
     @abc.abstractmethod
     def actions(self) -> tuple[str, ...]:
-        """Their names."""
+        """The names of the actions."""
 
     @property
     @abc.abstractmethod
