@@ -12,16 +12,10 @@ copyright = "The Primax authors, MIT licence"
 REFERENCE = "docs/site/reference"
 NAV = {
     "README": {
+        "Start": ["docs/commands", "docs/agents"],
         "Rewards": ["docs/anywhere", "docs/sb3", "docs/beyond", "docs/keys", "docs/suite"],
         "Worlds": ["docs/worlds", "docs/other_worlds", "docs/gymnasium"],
-        "Runs": [
-            "docs/commands",
-            "docs/agents",
-            "docs/scale",
-            "docs/runs",
-            "docs/report",
-            "docs/statistics",
-        ],
+        "Runs": ["docs/runs", "docs/scale", "docs/report", "docs/statistics"],
         "The paper": [
             "docs/method",
             "docs/rewards",
@@ -72,6 +66,7 @@ include_patterns = [
     "results/paper/*.md",
     "results/readings/*.md",
 ]
+exclude_patterns = [".*", "site", "build"]
 extensions = ["sphinx.ext.autodoc", "myst_parser", "pages"]
 # Sheets that are parts of other pages begin with a small heading.
 suppress_warnings = ["myst.header"]

@@ -40,10 +40,9 @@ def _table(name: str) -> str:
     return getattr(importlib.import_module("tables"), name)()
 
 
-def shorten(
-    app: Sphinx, what: str, name: str, thing: Any, options: Any, args: Any, gives: Any
-) -> Any:
+def shorten(*told: Any) -> tuple[str | None, str | None]:
     """A signature as one would write it: without a field's rules, and with short defaults."""
+    *_, args, gives = told
     for found, written in REPLACED if args else ():
         args = found.sub(written, args)
     return args, gives
@@ -59,7 +58,9 @@ def link_files(linked: set[Path], app: Sphinx, tree: nodes.document) -> None:
         is_folder = node["refdomain"] is None and path.is_dir()
         if not (is_folder or isinstance(node, addnodes.download_reference)):
             continue
-        linked.add(path.relative_to(root))
+        name = path.relative_to(root)
+        if f"{name.as_posix()}/index" not in app.env.found_docs:
+            linked.add(name)
         uri = f"{target}/index.html" if is_folder else target
         node.replace_self(nodes.reference("", "", *node.children, refuri=uri, internal=True))
 
@@ -76,10 +77,9 @@ def folder_pages(linked: set[Path], app: Sphinx) -> Iterator[tuple[str, dict[str
     """A page for each folder that is linked to, which lists its files."""
     root = Path(app.srcdir)
     for folder in sorted(path for path in linked if (root / path).is_dir()):
-        files = sorted(path for path in (root / folder).rglob("*") if path.is_file())
         rows = [
             f'<li><a href="{html.escape(name)}">{html.escape(name)}</a>, {_size(path)}</li>'
-            for path in files
+            for path in _files(root / folder)
             for name in [path.relative_to(root / folder).as_posix()]
         ]
         title = folder.as_posix()
@@ -89,15 +89,20 @@ def folder_pages(linked: set[Path], app: Sphinx) -> Iterator[tuple[str, dict[str
 
 def copy_files(linked: set[Path], app: Sphinx, error: Exception | None) -> None:
     """Under the paths they have here."""
+    root, site = Path(app.srcdir), Path(app.outdir)
     for path in linked if error is None else ():
-        source, target = Path(app.srcdir) / path, Path(app.outdir) / path
-        if source.is_dir():
-            shutil.copytree(source, target, dirs_exist_ok=True)
-        else:
+        for source in _files(root / path):
+            target = site / source.relative_to(root)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target)
     if error is None:  # what a browser opens first
-        shutil.copyfile(Path(app.outdir) / "README.html", Path(app.outdir) / "index.html")
+        shutil.copyfile(site / "README.html", site / "index.html")
+
+
+def _files(path: Path) -> list[Path]:
+    """A file itself, or those of a folder but for what Python leaves there."""
+    found = sorted(path.rglob("*")) if path.is_dir() else [path]
+    return [one for one in found if one.is_file() and one.parent.name != "__pycache__"]
 
 
 def _size(path: Path) -> str:
@@ -108,7 +113,7 @@ def _size(path: Path) -> str:
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
     # jaxtyping then calls types what they are called in the source.
-    vars(typing)["GENERATING_DOCUMENTATION"] = "primax"
+    typing.GENERATING_DOCUMENTATION = "primax"
     linked: set[Path] = set()
     app.add_config_value("NAV", {}, "env")
     app.connect("source-read", extend_page)
