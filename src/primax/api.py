@@ -42,9 +42,13 @@ def train(
     """Trains a method in a world, all seeds at once; see `configure` for `preset` and `settings`.
 
     Both may be names, or objects of your own: a `primax.Method`; a `primax.World`, or any object with
-    `reset` and `step`. With `out` the run lives in that folder: if it is stopped or killed, the same call takes it up. `progress` says
-    on stderr how it goes; by default if that is a terminal or a notebook. `anyway` goes on even if
-    memory seems too small, or a folder's run was made by another version or device.
+    `reset` and `step`. `seeds` is how many, from seed 0 on, or says which: "3-7" or "0,4".
+    `on_window` is called after each window with what it measured: `clock` (steps so far), and the
+    columns `episodes` and `window`.
+
+    With `out` the run lives in that folder: if it is stopped or killed, the same call takes it up.
+    `progress` says on stderr how it goes; by default if that is a terminal or a notebook. `anyway`
+    goes on even if memory seems too small, or a folder's run was made by another version or device.
 
     `start` is another run's folder or exported file: each seed begins with the critics that seed
     has there, the `last`, the `best` by coverage or those of the `oracle` (`which`), `whole` or

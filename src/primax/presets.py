@@ -68,7 +68,9 @@ def configure(
 ) -> Config:
     """The configuration of a run: the paper's, changed by a preset, then by `settings`.
 
-    A setting may be text, as on the command line (`"0.9"`), or the value itself.
+    `method` and `world` are names or objects, as in `train`. `preset` is `paper`, `quick` or `smoke`.
+    `settings` are values by the names of fields: {"critics.gamma": 0.9, "steps": 50_000}. A value may
+    also be text, as on the command line: "0.9".
     """
     config = paper(method, world)
     _, changes, small = lookup("preset", preset, PRESETS)

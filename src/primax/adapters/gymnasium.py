@@ -184,7 +184,10 @@ def _spaces(world: GridWorld) -> tuple[gymnasium.spaces.Box, gymnasium.spaces.Di
 
 
 class WorldEnv(gymnasium.Env[np.ndarray, int]):
-    """One episode at a time; the reward is the world's task signal, the end its horizon."""
+    """One episode at a time; the reward is the world's task signal, the end its horizon.
+
+    `world` is a name, `options` are those of `primax.make_world`. `render_mode` is `rgb_array` or `ansi`.
+    """
 
     metadata: dict[str, Any] = {"render_modes": list(RENDERERS), "render_fps": 8}  # noqa: RUF012
 
@@ -218,7 +221,8 @@ class WorldEnv(gymnasium.Env[np.ndarray, int]):
 class WorldVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     """Many episodes in one compiled step; they start and end together.
 
-    Sub-environment i is, bit for bit, the `WorldEnv` with its seed.
+    Sub-environment i is, bit for bit, the `WorldEnv` with its seed. Worlds that end before their time
+    are refused.
     """
 
     metadata: dict[str, Any] = WorldEnv.metadata

@@ -50,7 +50,7 @@ class Options:
     settings: Mapping[str, object] | None = None
     """Fields of the bonus by name: {"window": 2_000}."""
     seed: int = 0
-    """Of the bonus's own random numbers."""
+    """The seed of the bonus's own random numbers."""
 
     @classmethod
     def of(cls, bonus: Any, given: Mapping[str, Any]) -> "Options":

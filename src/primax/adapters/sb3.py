@@ -31,7 +31,8 @@ GAMMA = 0.99
 class BonusReplayBuffer(ReplayBuffer):
     """A replay buffer whose rows are worth the task and, as of now, a bonus.
 
-    Keeps the task's rewards alone. The bonus sees every new step once, when it is added.
+    Keeps the task's rewards alone. The bonus sees every new step once, when it is added. What it is
+    made of goes into the agent's `replay_buffer_kwargs`: `bonus`, and the other options by name.
     """
 
     def __init__(
@@ -122,7 +123,10 @@ class BonusReplayBuffer(ReplayBuffer):
 
 
 class BonusCallback(BaseCallback):
-    """Adds a bonus to the rewards of PPO or A2C, step by step, before advantages are computed."""
+    """Adds a bonus to the rewards of PPO or A2C, step by step, before advantages are computed.
+
+    `options` are the others by name; the callback goes to `learn`.
+    """
 
     def __init__(self, bonus: Any = "prime", verbose: int = 0, **options: Any):
         super().__init__(verbose)
@@ -203,7 +207,10 @@ class BonusCallback(BaseCallback):
 
 
 def save_bonus(where: Any, path: str | Path) -> None:
-    """Writes the bonus of a model with a BonusReplayBuffer, or of a BonusCallback, to one file."""
+    """Writes the bonus of a model with a BonusReplayBuffer, or of a BonusCallback, to one file.
+
+    Stable-Baselines3's own files hold the agent and not the bonus.
+    """
     _owner(where).kept.save(path)
 
 

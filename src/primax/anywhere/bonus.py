@@ -120,7 +120,10 @@ class Bonus:
         return _like(steps.obs, self._score(state, made).reshape(given))
 
     def learn(self, state: BonusState, steps: Transition) -> tuple[BonusState, dict[str, Any]]:
-        """One update of the reward's own networks on a minibatch of the agent's."""
+        """One update of the reward's own networks on a minibatch of the agent's, and what it measured.
+
+        Needed only where `update_every` is 0: otherwise `step` learns by itself.
+        """
         self._check(state, steps)
         given, made = self._rows(steps)
         if 0 in given:
@@ -193,8 +196,8 @@ class Bonus:
             raise InputError(f"state: expected what init gives, got {type(state).__name__}")
         if steps is not None and not isinstance(steps, Transition):
             raise InputError(f"expected a primax.Transition, got {type(steps).__name__}")
-        # Not one alone: of an array that was looked at, as the clock is, jax may keep a copy.
-        if any(map(door.is_used_up, (state.clock, state.windows, state.learnt))):
+        key = state.key  # newer versions of jax keep what has been looked at, as the clock has
+        if isinstance(key, jax.Array) and door.is_known(key) and key.is_deleted():
             raise InputError(
                 "this state was used up by an earlier call: go on with the state which that returned"
             )
@@ -232,9 +235,9 @@ def bonus(
 ) -> Bonus:
     """A reward for environments of this space: `prime`, `rnd`, ... or a `primax.Method`.
 
-    `gamma` is the agent's discount. `keys` says which observations count as one state: 'given',
-    (function, how many), 'simhash', or learnt: 'place', 'codes', 'encoded'. `encoder` is a network of
-    yours: (key, width) to a module. `settings` are fields by name: {"window": 2_000, "reward.heads": 3}.
+    `envs` environments are stepped together. `gamma` is the agent's discount. `keys` says which observations count as one state: 'given',
+    (function, how many), 'simhash', or learnt: 'place', 'codes', 'encoded'; 'simhash' unless said, or
+    what the space gives. `encoder` is a network of yours: (key, width) to a module. `settings` are fields by name: {"window": 2_000, "reward.heads": 3}.
     """
     entry = find_method(method)
     if entry.mix:

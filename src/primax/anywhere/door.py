@@ -24,11 +24,6 @@ def is_known(x: Any) -> bool:
     return not isinstance(x, Tracer)
 
 
-def is_used_up(x: Any) -> bool:
-    """Whether an array's memory has gone to what a compiled program returned."""
-    return isinstance(x, jax.Array) and is_known(x) and x.is_deleted()
-
-
 def _array(name: str, x: Any) -> Any:
     if isinstance(x, jax.Array | np.ndarray):
         return x

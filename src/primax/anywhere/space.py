@@ -66,7 +66,7 @@ class Space:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of an observation as rewards see it: planes with channels first, images with channels last."""
+        """The shape of an observation as rewards see it: planes with channels first, images with channels last."""
         if not self._is_turned:
             return self.obs
         *sides, channels = self.obs if self.kind == "planes" else (*self.obs[1:], self.obs[0])
@@ -89,7 +89,10 @@ class Space:
 
     @classmethod
     def of(cls, env: Any, params: Any = None) -> "Space":
-        """Of a Gymnasium environment (one or many), a gymnax environment, or one of our worlds."""
+        """The space of a Gymnasium environment (one or many), a gymnax environment, or one of our worlds.
+
+        `params` are gymnax's; the environment's defaults unless given.
+        """
         if isinstance(env, World):
             return cls(
                 obs=env.obs_shape,
@@ -113,7 +116,7 @@ class Space:
 
     @classmethod
     def of_spaces(cls, seen: Any, done: Any) -> "Space":
-        """Of an observation space and an action space, Gymnasium's or gymnax's."""
+        """The same from an observation space and an action space, Gymnasium's or gymnax's."""
         return cls(num_actions=_num_actions(done), **_seen(seen))
 
 

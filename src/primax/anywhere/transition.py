@@ -12,8 +12,11 @@ class Transition(eqx.Module):
     """
 
     obs: Any
+    """What the environments showed before the step."""
     action: Any
+    """What the agent did then: whole numbers."""
     next_obs: Any
+    """What the step led to."""
     terminated: Any = None
     """The episode ended by itself: nothing comes after."""
     truncated: Any = None
@@ -21,6 +24,7 @@ class Transition(eqx.Module):
     key: Any = None
     """The state's key, where keys are given."""
     next_key: Any = None
+    """The key of the state that the step led to."""
     task: Any = None
     """The environment's own reward; only the method `task` reads it."""
     valid: Any = None
@@ -28,3 +32,4 @@ class Transition(eqx.Module):
     memo: Any = ()
     """What the reward keeps with `obs`, for rewards that keep something (see `Bonus.memo`)."""
     next_memo: Any = ()
+    """The same with `next_obs`."""

@@ -29,9 +29,11 @@ class Spec(eqx.Module):
     shape: tuple[int, ...] = eqx.field(static=True)
     """Of an observation: channels, rows and columns where it is binary planes."""
     num_actions: int = eqx.field(static=True)
+    """Actions are whole numbers below this."""
     num_keys: int = eqx.field(static=True)
     """How many different count keys there are: states that are told apart, times actions."""
     horizon: int = eqx.field(static=True)
+    """Steps after which an episode is cut."""
     net: NetConfig = eqx.field(static=True)
     """The trunk of every network."""
     gamma: float = eqx.field(static=True)

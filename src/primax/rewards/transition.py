@@ -15,8 +15,11 @@ class Step(eqx.Module):
     obs: Obs
     action: Int[Array, "*n"]
     next_obs: Obs
+    """What the step led to, in an episode's last step too."""
     key: Int[Array, "*n"]
+    """The count key: the state's, times actions, plus the action."""
     task: Float[Array, "*n"]
+    """The world's own signal."""
 
 
 class Batch(eqx.Module):
@@ -25,16 +28,22 @@ class Batch(eqx.Module):
     obs: Obs
     action: Int[Array, "*n"]
     task: Float[Array, "*n"]
+    """The world's own signal."""
     next_obs: Obs
     terminated: Bool[Array, "*n"]
+    """Whether the world ended after this row."""
     truncated: Bool[Array, "*n"]
     """Whether the time limit came after this row."""
     weight: Float[Array, "*n"]
     """One, or zero where the row teaches nothing."""
     key: Int[Array, "*n"]
+    """The count key: the state's, times actions, plus the action."""
     next_key: Int[Array, "*n"]
+    """The key of the state that the step led to, without an action."""
     memo: PyTree
+    """What the reward keeps with `obs`."""
     next_memo: PyTree
+    """What it keeps with `next_obs`."""
     number: Int[Array, "*n"] | None = None
     """Which step of the run it was, counted from its beginning; None where nobody knows."""
 
@@ -47,6 +56,7 @@ class Recent(eqx.Module):
     """The newest rows, oldest first."""
 
     rows: Batch
+    """The transitions themselves."""
     is_valid: Bool[Array, " rows"]
     """Which of them were ever written."""
     is_last: Bool[Array, " rows"]

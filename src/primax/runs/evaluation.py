@@ -36,11 +36,15 @@ class Evaluation:
     """What trained agents did; arrays are [seed, episode]."""
 
     config: Config
+    """All settings of their run."""
     seeds: tuple[int, ...]
+    """The numbers of the seeds that played, in the order of the arrays."""
     which: str
     """The networks as they were in the end, at their best, or at the oracle's best."""
     epsilon: float
+    """The share of actions that were drawn at random."""
     score: np.ndarray
+    """The sum of an episode's task signals."""
     coverage: np.ndarray | None = None
     """Share of all cells that the agent stood on; None without a grid."""
     distance: np.ndarray | None = None
@@ -55,7 +59,7 @@ class Evaluation:
 
     @property
     def episodes(self) -> int:
-        """Of each seed."""
+        """How many each seed played."""
         return self.score.shape[1]
 
     @property
@@ -90,6 +94,7 @@ def evaluate(
 ) -> Evaluation:
     """Fresh episodes of the agents in a run's folder or an exported file, greedy or at an ε.
 
+    `episodes` are those of each seed, `epsilon` is the share of actions that are drawn at random.
     `which` is `last`, `best` or `oracle`, as in an export; by default the last of a folder, and
     what a file has. `seeds` are some of the run's ("0,3", "0-4" or numbers); by default all. Episode
     i of a seed depends on `key`, the seed and i alone. `progress` says on stderr how it goes.

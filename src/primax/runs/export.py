@@ -42,10 +42,11 @@ class Exported:
     """What an exported file holds."""
 
     config: Config
+    """All settings of the run."""
     all_seeds: tuple[int, ...]
-    """Of the run."""
+    """All seeds of the run."""
     seeds: tuple[int, ...]
-    """Of which networks are here."""
+    """Those whose networks are here."""
     about: dict[str, Any]
     """Which networks, from which step of every seed, and the run's provenance."""
     arrays: dict[str, np.ndarray]
@@ -70,12 +71,12 @@ class Exported:
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """Of the run, at which each seed's networks were taken."""
+        """The step of the run at which each seed's networks were taken."""
         return tuple(self.about["step"])
 
     @property
     def digest(self) -> str:
-        """Of names, types, shapes and contents."""
+        """Of names, types, shapes and contents of all arrays, as a number in hexadecimal."""
         return _digest(self.arrays)
 
     def tree(self, prefix: str, like: Any, seed: int, is_partial: bool = False) -> Any:
@@ -110,6 +111,8 @@ def export(
 ) -> bytes:
     """The file's content, from a run's newest checkpoint; the run may be going on meanwhile.
 
+    `which` is `last`, `best` (by coverage) or `oracle` (by the task's score); `seeds` are by default
+    all of the run's. Write the bytes to a file that ends in .npz: `load`, `evaluate` and `train` read it.
     `say` is told of newer checkpoints that cannot be used.
     """
     return to_bytes(take(open_run(files.place(folder)), which, seeds, say))

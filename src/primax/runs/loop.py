@@ -25,13 +25,21 @@ class Result:
     """A finished run: columns of the per-episode and the per-window table, and the last state."""
 
     config: Config
+    """All settings."""
     seeds: tuple[int, ...]
+    """The numbers of its seeds."""
     episodes: Table
+    """Columns by name, as in episodes.csv: a row for every episode of every seed."""
     windows: Table
+    """Columns by name, as in windows.csv: a row for every window and seed."""
     state: Any
+    """All that the learner is at the end; every array leads with the seed."""
     compile_s: float
+    """Seconds that compiling took."""
     run_s: float
+    """Seconds that training took."""
     memory: dict[str, int]
+    """Bytes of the compiled program, by what they are for."""
 
     def __repr__(self) -> str:
         config, rows = self.config, (len(self.episodes["seed"]), len(self.windows["seed"]))

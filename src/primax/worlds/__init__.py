@@ -73,7 +73,11 @@ def register_world(name: Any, world: object) -> None:
 
 
 def make_world(name: str, **options: Any) -> World:
-    """The world called `name`; an unknown name or option is refused with the nearest one."""
+    """The world called `name`, ours or a suite's: make_world("maze", size=8).
+
+    `options` are the fields that settings call `world.*`, without that word. An unknown name or
+    option is refused with the nearest one.
+    """
     kind = world_kind(name)
     known = [field.name for field in dataclasses.fields(kind.options())]
     for option in options:

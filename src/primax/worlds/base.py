@@ -63,7 +63,7 @@ class World(eqx.Module, Generic[State, Noise]):
     @property
     @abc.abstractmethod
     def actions(self) -> tuple[str, ...]:
-        """Their names."""
+        """The names of the actions."""
 
     @property
     @abc.abstractmethod
@@ -117,6 +117,7 @@ class World(eqx.Module, Generic[State, Noise]):
 
     @property
     def num_actions(self) -> int:
+        """Actions are whole numbers below this."""
         return len(self.actions)
 
 
