@@ -9,6 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from primax.adapters.trackers import TRACKERS, tracker
 from primax.agent.learner import Learner
 from primax.cli.common import asked, plain_console, prepare, run_options, work_console
 from primax.config.schema import TAKES, Config
@@ -23,6 +24,7 @@ from primax.runs.proceed import SAVE_EVERY_S, Job, Listener, begin, proceed
 from primax.runs.progress import Reporter
 from primax.runs.start import begin_program, begin_with
 from primax.runs.tables import Table as Columns
+from primax.runs.tracking import Tracker, about
 from primax.worlds import World
 from primax.worlds.exact import expected_score
 
@@ -55,10 +57,12 @@ def options(parser: argparse.ArgumentParser) -> None:
         help=f"of those {' or '.join(TAKES)}, with new output layers (default: %(default)s)",
     )
     save_option(parser)
+    track_option(parser)
 
 
 def run(args: argparse.Namespace) -> None:
     check_range("--save-every", args.save_every, 0, 1e6)
+    followed = tracker(args.track)
     (config, seeds), given = asked(args), None
     if args.start is not None:
         say = plain_console().print
@@ -70,9 +74,10 @@ def run(args: argparse.Namespace) -> None:
     announce(console, learner.config)
     warn(console, learner.config, args)
     if args.out:
-        in_folder(console, begin(args.out, learner, seeds, given), args.save_every)
+        job = begin(args.out, learner, seeds, given)
+        in_folder(console, job, args.save_every, tracker=followed)
     else:
-        result = execute(console, learner, seeds, given)
+        result = execute(console, learner, seeds, given, followed)
         console.print(summary(learner, result.episodes, seeds))
 
 
@@ -96,12 +101,28 @@ def save_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def track_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--track",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="TRACKER",
+        help=f"show the run while it trains in {', '.join(TRACKERS)}, or several of them",
+    )
+
+
 def in_folder(
-    console: Console, job: Job, every_s: float, allow: frozenset[str] = frozenset()
+    console: Console,
+    job: Job,
+    every_s: float,
+    allow: frozenset[str] = frozenset(),
+    tracker: Tracker = Tracker(),  # noqa: B008 (frozen)
 ) -> None:
     """Runs what a folder holds, to its end, and sums it up."""
     with Reporter(console, len(job.seeds)) as reporter:
-        episodes = proceed(job, Listener(console.print, reporter), every_s, allow)
+        listener = Listener(console.print, reporter, tracker=tracker)
+        episodes = proceed(job, listener, every_s, allow)
     console.print(summary(job.learner, episodes, job.seeds))
     console.print(f"tables in {job.folder}")
 
@@ -114,12 +135,18 @@ def announce(console: Console, config: Config) -> None:
 
 
 def execute(
-    console: Console, learner: Learner, seeds: tuple[int, ...], given: bytes | None = None
+    console: Console,
+    learner: Learner,
+    seeds: tuple[int, ...],
+    given: bytes | None = None,
+    tracker: Tracker = Tracker(),  # noqa: B008 (frozen)
 ) -> Result:
     """Compiles and trains, telling a person how it goes."""
-    program = begin_program(learner, seeds, given, console.print)
-    with Reporter(console, len(seeds)) as reporter:
-        return in_memory(program, reporter)
+    reporter = Reporter(console, len(seeds))
+    with tracker.following(about(learner.config, seeds), reporter) as tell:
+        program = begin_program(learner, seeds, given, console.print)
+        with reporter:
+            return in_memory(program, tell)
 
 
 def summary(learner: Learner, episodes: Columns, seeds: tuple[int, ...]) -> Table:
