@@ -19,9 +19,10 @@ from primax.output.sheet import clock
 from primax.paper.predict import predict_run
 from primax.runs.export import WHICH
 from primax.runs.loop import Result, in_memory
-from primax.runs.measures import score_measures, scores_by_seed
+from primax.runs.measures import over_seeds
 from primax.runs.proceed import SAVE_EVERY_S, Job, Listener, begin, proceed
 from primax.runs.progress import Reporter
+from primax.runs.shown import waiting
 from primax.runs.start import begin_program, begin_with
 from primax.runs.tables import Table as Columns
 from primax.runs.tracking import Tracker, about
@@ -155,24 +156,10 @@ def summary(learner: Learner, episodes: Columns, seeds: tuple[int, ...]) -> Tabl
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
     for column in ("", "mean", "std over seeds"):
         table.add_column(column, justify="right")
-    for name, values in _measured(episodes, seeds).items():
-        std = f"{np.std(values, ddof=1):.3f}" if len(values) > 1 else ""
-        table.add_row(name, f"{np.mean(values):.3f}", std)
-    table.caption = references(learner.world, seeds) or _waiting(episodes, seeds)
+    for name, (mean, std) in over_seeds(episodes, seeds).items():
+        table.add_row(name, f"{mean:.3f}", f"{std:.3f}" if np.isfinite(std) else "")
+    table.caption = references(learner.world, seeds) or waiting(episodes, seeds)
     return table
-
-
-def _waiting(episodes: Columns, seeds: tuple[int, ...]) -> str:
-    """Of how many seeds no episode is over, which can be where they are long."""
-    num = len(set(seeds) - set(episodes["seed"].tolist()))
-    return f"of {num} of {len(seeds)} seeds no episode is over yet: take more steps" if num else ""
-
-
-def _measured(episodes: Columns, seeds: tuple[int, ...]) -> dict[str, np.ndarray]:
-    """Over the seeds of which an episode is over."""
-    found = score_measures(scores_by_seed(episodes, seeds))
-    known = {name: values[np.isfinite(values)] for name, values in found.items()}
-    return {name: values for name, values in known.items() if values.size}
 
 
 def references(world: World, seeds: tuple[int, ...]) -> str:

@@ -17,13 +17,11 @@ from primax.agent.training import Progress, Table
 from primax.config.schema import Config
 from primax.errors import InputError, one_line
 from primax.runs.loop import OnWindow
-from primax.runs.progress import plain_lines
+from primax.runs.progress import stderr_lines
 from primax.runs.read import leaves
-from primax.runs.tables import digest_of
+from primax.runs.tables import PLACES, digest_of
 from primax.worlds import world_name
 
-PLACES = ("seed", "step", "episode")
-"""Columns that say where a row belongs."""
 Values = dict[str, float]
 Plain = bool | int | float | str
 
@@ -175,7 +173,7 @@ def _close(name: str, book: Book, is_over: bool) -> None:
 
 
 def _say(line: str) -> None:
-    plain_lines().print(f"primax: {line}; the run is whole without it")
+    stderr_lines().print(f"primax: {line}; the run is whole without it")
 
 
 def _reason(error: Exception) -> str:
