@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from primax.errors import InputError, lookup
-from primax.files import place
+from primax import files
+from primax.errors import InputError, canonical, lookup
 from primax.runs import disk
 from primax.runs.tracking import About, Book, Tracker, Values
 
@@ -25,11 +25,11 @@ def tracker(names: str | Sequence[str], folder: str | Path | None = None) -> Tra
     given = [names] if isinstance(names, str) else names
     if not (isinstance(given, list | tuple) and all(isinstance(name, str) for name in given)):
         raise InputError(f"a tracker is one of {', '.join(TRACKERS)}, got {names!r}")
-    home = None if folder is None else place(folder)
-    found = dict.fromkeys(lookup("tracker", name, TRACKERS) for name in given)
-    for library, extra, _ in found:
+    home = None if folder is None else files.place(folder)
+    found = {canonical(name): lookup("tracker", name, TRACKERS) for name in given}
+    for library, extra, _ in found.values():
         _check_there(library, extra)
-    return Tracker(tuple((library, partial(begin, home)) for library, _, begin in found))
+    return Tracker(tuple((name, partial(begin, home)) for name, (_, _, begin) in found.items()))
 
 
 def _check_there(library: str, extra: str) -> None:
@@ -70,8 +70,8 @@ def _tensorboard(folder: Path | None, run: About) -> Book:
     # What an earlier part wrote after the checkpoint is not to be shown.
     restart = SessionLog(status=SessionLog.START)
     writer.write_event(Event(wall_time=time.time(), step=run.clock + 1, session_log=restart))
-    begun, settings, ended = hparams(run.config, {"episodes/score": 0.0})
-    for summary in (begun, settings):
+    described, begun, ended = hparams(run.config, {"episodes/score": 0.0})
+    for summary in (described, begun):
         writer.write_event(Event(wall_time=time.time(), summary=summary))
     writer.flush()
 
@@ -92,13 +92,16 @@ def _wandb(folder: Path | None, run: About) -> Book:
 
     home = folder or run.folder
     note = None if home is None else _made(home / "wandb") / f"told-{run.id}"
-    told = int(note.read_text()) if note and note.exists() else 0
+    told = int(files.read(note, 64)) if note and note.exists() else 0
+    if note:
+        disk.write_whole(note, str(told).encode())  # where that fails, wandb would write elsewhere
     made = wandb.init(
         project=os.environ.get("WANDB_PROJECT", PROJECT),
         dir=home,
         id=run.id,
         name=run.name,
         config=dict(run.config),
+        allow_val_change=True,  # steps, of a run that was made longer
         resume="allow",
         reinit="create_new",
         settings=wandb.Settings(console="off"),  # it would take over the streams

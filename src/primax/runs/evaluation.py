@@ -16,6 +16,7 @@ from primax.config.schema import Config
 from primax.config.seeds import LAST_SEED, parse_some
 from primax.errors import InputError, check_range
 from primax.rewards.streams import PLAY, stream
+from primax.runs import shown
 from primax.runs.cache import use_cache
 from primax.runs.networks import Trained, find
 from primax.runs.progress import Counter, is_watched, plain_lines
@@ -77,6 +78,12 @@ class Evaluation:
         size = f"{len(self.seeds)} seeds of {self.episodes:,} episodes at ε {self.epsilon:g}"
         what = f"{self.config.method} in {world} ({self.which}), {size}"
         return f"<Evaluation: {what}, mean score {self.score.mean(dtype=float):.3f}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: mean and deviation over seeds."""
+        known = {name: getattr(self, name) for name in ("score", "reach", "coverage", "length")}
+        measures = {name: values for name, values in known.items() if values is not None}
+        return shown.played(self.config, self.which, measures).html()
 
 
 def evaluate(

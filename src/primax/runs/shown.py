@@ -31,6 +31,18 @@ def scores(config: Config, episodes: Table, seeds: Sequence[int]) -> Sheet:
     return Sheet("scores", title, ("", "mean", "std over seeds", ""), rows, notes)
 
 
+def played(config: Config, which: str, measures: dict[str, np.ndarray]) -> Sheet:
+    """How trained agents did, arrays [seed, episode]: mean and deviation over seeds of their means."""
+    rows = []
+    for name, values in measures.items():
+        means = values.mean(axis=1, dtype=float)
+        std = f"{means.std(ddof=1):.3f}" if len(means) > 1 else ""
+        rows.append((name, f"{means.mean():.3f}", std))
+    seeds, episodes = measures["score"].shape
+    title = f"{_title(config)} ({which}): {seeds} seeds of {episodes:,} episodes"
+    return Sheet("played", title, ("", "mean", "std over seeds"), tuple(rows))
+
+
 def waiting(episodes: Table, seeds: Sequence[int]) -> str:
     """Of how many seeds no episode is over, which can be where they are long."""
     num = len(set(seeds) - set(episodes["seed"].tolist()))
