@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from primax import files
 from primax.errors import InputError, canonical, lookup
@@ -47,7 +48,7 @@ def _tensorboard(folder: Path | None, run: About) -> Book:
     Written here and now: tensorboardX's SummaryWriter hands events to a thread, which a full disk
     ends without a word, and then waits for it for ever.
     """
-    from tensorboardX.event_file_writer import EventsWriter
+    from tensorboardX import RecordWriter
     from tensorboardX.proto.event_pb2 import Event, SessionLog  # ty: ignore[import-not-found]
     from tensorboardX.proto.summary_pb2 import Summary  # ty: ignore[import-not-found]
     from tensorboardX.summary import hparams
@@ -59,27 +60,31 @@ def _tensorboard(folder: Path | None, run: About) -> Book:
             "tensorboard needs a folder: --out DIR keeps its files with the run; in Python out=DIR, "
             "or primax.tracker('tensorboard', FOLDER)"
         )
-    prefix = str(_made(folder) / "events")
-    writer = EventsWriter(prefix, f".{run.id}.{run.clock}")
+    name = f"events.out.tfevents.{time.time():.0f}.{run.id}.{run.clock:09d}"
+    file = RecordWriter(str(_made(folder) / name))
+
+    def add(**what: Any) -> None:
+        file.write(Event(wall_time=time.time(), **what).SerializeToString())
 
     def write(step: int, values: Values) -> None:
-        told = Summary(value=[Summary.Value(tag=tag, simple_value=x) for tag, x in values.items()])
-        writer.write_event(Event(wall_time=time.time(), step=step, summary=told))
-        writer.flush()
-
-    # What an earlier part wrote after the checkpoint is not to be shown.
-    restart = SessionLog(status=SessionLog.START)
-    writer.write_event(Event(wall_time=time.time(), step=run.clock + 1, session_log=restart))
-    described, begun, ended = hparams(run.config, {"episodes/score": 0.0})
-    for summary in (described, begun):
-        writer.write_event(Event(wall_time=time.time(), summary=summary))
-    writer.flush()
+        told = [Summary.Value(tag=tag, simple_value=value) for tag, value in values.items()]
+        add(step=step, summary=Summary(value=told))
+        file.flush()
 
     def close(is_over: bool) -> None:
-        if is_over:
-            writer.write_event(Event(wall_time=time.time(), summary=ended))
-        writer.close()
+        try:
+            if is_over:
+                add(summary=ended)
+        finally:
+            file.close()
 
+    described, begun, ended = hparams(run.config, {"episodes/score": 0.0})
+    add(file_version="brain.Event:2")
+    # What an earlier part wrote after the checkpoint is not to be shown.
+    add(step=run.clock + 1, session_log=SessionLog(status=SessionLog.START))
+    add(summary=described)
+    add(summary=begun)
+    file.flush()
     return Book(write, close)
 
 
