@@ -44,7 +44,7 @@ def train(
 
     Both may be names, or objects of your own: a `primax.Method`; a `primax.World`, or any object with
     `reset` and `step`. With `out` the run lives in that folder: if it is stopped or killed, the same call takes it up. `progress` says
-    on stderr how it goes; by default if that is a terminal or a notebook. `anyway` goes on even if
+    how it goes, on stderr or under a notebook's cell; by default where a person reads that. `anyway` goes on even if
     memory seems too small, or a folder's run was made by another version or device.
 
     `on_window` is told of every window: a function of a `Progress`, a `primax.tracker`, or several.

@@ -99,7 +99,7 @@ def evaluate(
 
     `which` is `last`, `best` or `oracle`, as in an export; by default the last of a folder, and
     what a file has. `seeds` are some of the run's ("0,3", "0-4" or numbers); by default all. Episode
-    i of a seed depends on `key`, the seed and i alone. `progress` says on stderr how it goes.
+    i of a seed depends on `key`, the seed and i alone. `progress` says how it goes.
     """
     chosen = parse_some(seeds)
     check(episodes, epsilon, key)

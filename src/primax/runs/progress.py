@@ -32,13 +32,11 @@ class Cell:
     Both in one piece of output, which is replaced; lines on stderr would be a red heap.
     """
 
-    is_terminal = False
-
     def __init__(self):
         self.lines: list[str] = []
         self.moving, self.shown_at, self.handle = "", 0.0, None
 
-    def print(self, line: object, **options: object) -> None:
+    def print(self, line: object) -> None:
         self.lines.append(str(line))
         self._show()
 
@@ -68,6 +66,7 @@ def plain_lines() -> Console | Cell:
 
 
 def stderr_lines() -> Console:
+    """Plain ones, whoever reads them."""
     return Console(
         stderr=True,
         markup=False,
@@ -141,9 +140,8 @@ class Reporter:
 def _live(console: Console | Cell) -> Live | Cell | None:
     if isinstance(console, Cell):
         return console
-    return (
-        Live(console=console, refresh_per_second=1 / LIVE_EVERY_S) if console.is_terminal else None
-    )
+    per_second = 1 / LIVE_EVERY_S
+    return Live(console=console, refresh_per_second=per_second) if console.is_terminal else None
 
 
 class Counter:
