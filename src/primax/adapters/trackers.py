@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from primax import files
 from primax.errors import InputError, canonical, lookup
-from primax.runs import disk
 from primax.runs.tracking import About, Book, Tracker, Values
 
 PROJECT = "primax"
@@ -91,15 +91,13 @@ def _tensorboard(folder: Path | None, run: About) -> Book:
 def _wandb(folder: Path | None, run: About) -> Book:
     """A run of its own, beside any that the caller has; all parts of ours have one id.
 
-    It takes no step twice. Offline it does not know what earlier parts told it, so a note is kept.
+    It takes no step twice. Offline it does not know what it has of earlier parts.
     """
     import wandb
 
-    home = folder or run.folder
-    note = None if home is None else _made(home / "wandb") / f"told-{run.id}"
-    told = int(files.read(note, 64)) if note and note.exists() else 0
-    if note:
-        disk.write_whole(note, str(told).encode())  # where that fails, wandb would write elsewhere
+    if home := folder or run.folder:
+        with TemporaryFile(dir=_made(home / "wandb")):
+            pass  # where that fails, wandb would write elsewhere
     made = wandb.init(
         project=os.environ.get("WANDB_PROJECT", PROJECT),
         dir=home,
@@ -112,15 +110,11 @@ def _wandb(folder: Path | None, run: About) -> Book:
         settings=wandb.Settings(console="off"),  # it would take over the streams
     )
 
-    def write(step: int, values: Values) -> None:
-        made.log(values, step=step, commit=True)  # else it is kept until the next
-        if note and made.offline:
-            disk.write_whole(note, str(step).encode())
-
-    def close(is_over: bool) -> None:
-        made.finish(exit_code=0 if is_over else 1)
-
-    return Book(write, close, told if made.offline else made.starting_step - 1)
+    return Book(
+        lambda step, values: made.log(values, step=step, commit=True),  # else kept until the next
+        lambda is_over: made.finish(exit_code=0 if is_over else 1),
+        made.starting_step - 1,
+    )
 
 
 def _trackio(folder: Path | None, run: About) -> Book:
