@@ -52,8 +52,9 @@ def test_layers_import_downwards_only():
 
 
 def test_the_core_imports_nothing_heavy():
-    """gymnasium and Stable-Baselines3 only in adapters, pillow only inside functions."""
+    """gymnasium, Stable-Baselines3 and trackers only in adapters, pillow only inside functions."""
     for here, path in modules():
         tops = {name.split(".")[0] for name in imports(path)}
-        assert here == "adapters" or not tops & {"gymnasium", "stable_baselines3"}, path
+        doors = {"gymnasium", "stable_baselines3", "tensorboardX", "wandb", "trackio"}
+        assert here == "adapters" or not tops & doors, path
         assert not tops & {"pandas", "torch", "statsmodels", "gymnax", "pickle", "tyro"}, path

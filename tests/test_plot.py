@@ -11,7 +11,7 @@ from primax.cli import main
 from primax.paper.experiments import CELLS
 from primax.report import figure
 from primax.report.parts import curves
-from primax.report.reading import grid
+from primax.runs.curves import grid
 from primax.runs.measures import rolling
 
 

@@ -7,6 +7,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from primax import export
+    from primax.adapters.trackers import tracker
     from primax.anywhere.bonus import bonus
     from primax.anywhere.space import Space
     from primax.anywhere.transition import Transition
@@ -39,6 +40,7 @@ _HOMES = {
     "export": "primax.export",
     "make_world": "primax.worlds",
     "register_world": "primax.worlds",
+    "tracker": "primax.adapters.trackers",
     "train": "primax.api",
 }
 """jax takes a second to load, which `primax --help` need not wait for."""
@@ -66,6 +68,7 @@ __all__ = [
     "export",
     "make_world",
     "register_world",
+    "tracker",
     "train",
 ]
 

@@ -1,6 +1,6 @@
 """Training from Python, in memory or in a folder that survives."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from primax.runs.progress import Reporter, is_watched, plain_lines
 from primax.runs.read import Run, is_finished, open_run, read_manifest
 from primax.runs.start import begin_program, begin_with
 from primax.runs.tables import Table
+from primax.runs.tracking import Tracker, about
 from primax.worlds import WORLDS, World, world_name
 
 
@@ -31,7 +32,7 @@ def train(
     seeds: int | str = 15,
     preset: str = "paper",
     settings: Mapping[str, object] | None = None,
-    on_window: OnWindow = lambda progress: None,
+    on_window: OnWindow | Tracker | Sequence[OnWindow | Tracker] = (),
     out: str | Path | None = None,
     progress: bool | None = None,
     anyway: bool = False,
@@ -43,19 +44,20 @@ def train(
 
     Both may be names, or objects of your own: a `primax.Method`; a `primax.World`, or any object with
     `reset` and `step`. `seeds` is how many, from seed 0 on, or says which: "3-7" or "0,4".
-    `on_window` is called after each window with what it measured: `clock` (steps so far), and the
-    columns `episodes` and `window`.
 
     With `out` the run lives in that folder: if it is stopped or killed, the same call takes it up.
-    `progress` says on stderr how it goes; by default if that is a terminal or a notebook. `anyway`
-    goes on even if memory seems too small, or a folder's run was made by another version or device.
+    `progress` says how it goes, on stderr or under a notebook's cell; by default where a person reads
+    that. `anyway` goes on even if memory seems too small, or a folder's run was made by another
+    version or device.
+
+    `on_window` is told of every window: a `primax.tracker`, a function that takes a `Progress` (with
+    `clock`, the steps so far, and the columns `episodes` and `window`), or several of these.
 
     `start` is another run's folder or exported file: each seed begins with the critics that seed
     has there, the `last`, the `best` by coverage or those of the `oracle` (`which`), `whole` or
     only their `trunk` (`take`).
     """
-    if not callable(on_window):
-        raise InputError(f"on_window takes a function, got {on_window!r}")
+    on_window, tracker = _heard(on_window)
     config, numbers = configure(method, world, preset, settings), parse_seeds(seeds)
     given = None
     if start is None and (which, take) != (None, "whole"):
@@ -69,10 +71,11 @@ def train(
     learner = make_learner(config, method, world)
     if not anyway and not (out and is_finished(read_manifest(folder))):
         check_room(learner, len(numbers))
-    listener = _listener(len(numbers), on_window, is_watched() if progress is None else progress)
+    is_told = is_watched() if progress is None else progress
+    listener = replace(_listener(len(numbers), on_window, is_told), tracker=tracker)
     if out is None:
-        program = begin_program(learner, numbers, given, listener.say)
-        return in_memory(program, listener.on_window)
+        with tracker.following(about(config, numbers), listener.on_window) as tell:
+            return in_memory(begin_program(learner, numbers, given, listener.say), tell)
     if not (folder / "config.json").exists():
         job = begin(folder, learner, numbers, given)
     else:
@@ -90,6 +93,22 @@ def _is_longer(config: Config, run: Run) -> bool:
     """Whether a configuration is a finished run's, with more steps."""
     is_same = replace(run.config, steps=config.steps) == config
     return run.is_finished and is_same and config.total_steps > run.config.total_steps
+
+
+def _heard(given: object) -> tuple[OnWindow, Tracker]:
+    """Whoever is to be told of windows: functions, and trackers."""
+    every = given if isinstance(given, list | tuple) else [given]
+    for one in every:
+        if not (callable(one) or isinstance(one, Tracker)):
+            raise InputError(f"on_window takes a function, got {one!r}")
+    trackers = [one for one in every if isinstance(one, Tracker)]
+    functions = [one for one in every if not isinstance(one, Tracker)]
+
+    def tell(progress: Progress) -> None:
+        for function in functions:
+            function(progress)
+
+    return tell, Tracker(sum((one.opens for one in trackers), ()))
 
 
 def _listener(num_seeds: int, on_window: OnWindow, is_told: bool) -> Listener:

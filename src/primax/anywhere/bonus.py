@@ -235,9 +235,11 @@ def bonus(
 ) -> Bonus:
     """A reward for environments of this space: `prime`, `rnd`, ... or a `primax.Method`.
 
-    `envs` environments are stepped together. `gamma` is the agent's discount. `keys` says which observations count as one state: 'given',
-    (function, how many), 'simhash', or learnt: 'place', 'codes', 'encoded'; 'simhash' unless said, or
-    what the space gives. `encoder` is a network of yours: (key, width) to a module. `settings` are fields by name: {"window": 2_000, "reward.heads": 3}.
+    `envs` environments are stepped together. `gamma` is the agent's discount. `keys` says which
+    observations count as one state: 'given', (function, how many), 'simhash', or learnt: 'place',
+    'codes', 'encoded'; 'simhash' unless said, or what the space gives. `encoder` is a network of
+    yours: (key, width) to a module. `settings` are fields by name: {"window": 2_000,
+    "reward.heads": 3}.
     """
     entry = find_method(method)
     if entry.mix:

@@ -5,9 +5,10 @@ import argparse
 import os
 from pathlib import Path
 
+from primax.adapters.trackers import tracker
 from primax.agent.memory import check_room
 from primax.cli.common import SAME_BITS, start_jax, work_console
-from primax.cli.train import announce, in_folder, save_option
+from primax.cli.train import announce, in_folder, save_option, track_option
 from primax.errors import InputError, check_range
 from primax.runs.extend import extend
 from primax.runs.proceed import reopen
@@ -23,6 +24,7 @@ def options(parser: argparse.ArgumentParser) -> None:
         "schedules stay as they were",
     )
     save_option(parser)
+    track_option(parser)
     parser.add_argument(
         "--anyway",
         action="store_true",
@@ -35,6 +37,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     check_range("--save-every", args.save_every, 0, 1e6)
+    followed = tracker(args.track)
     start_jax(_flags(args.dir))
     allow = frozenset(name for name in ("anyway", "restart") if getattr(args, name))
     job, console = reopen(args.dir), work_console()
@@ -44,7 +47,7 @@ def run(args: argparse.Namespace) -> None:
     if args.steps is not None:
         job = extend(job, args.steps, allow)
         announce(console, job.config)
-    in_folder(console, job, args.save_every, allow)
+    in_folder(console, job, args.save_every, allow, followed)
 
 
 def _flags(folder: Path) -> str:

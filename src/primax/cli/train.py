@@ -9,6 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from primax.adapters.trackers import TRACKERS, tracker
 from primax.agent.learner import Learner
 from primax.cli.common import asked, plain_console, prepare, run_options, work_console
 from primax.config.schema import TAKES, Config
@@ -18,11 +19,13 @@ from primax.output.sheet import clock
 from primax.paper.predict import predict_run
 from primax.runs.export import WHICH
 from primax.runs.loop import Result, in_memory
-from primax.runs.measures import score_measures, scores_by_seed
+from primax.runs.measures import over_seeds
 from primax.runs.proceed import SAVE_EVERY_S, Job, Listener, begin, proceed
 from primax.runs.progress import Reporter
+from primax.runs.shown import waiting
 from primax.runs.start import begin_program, begin_with
 from primax.runs.tables import Table as Columns
+from primax.runs.tracking import Tracker, about
 from primax.worlds import World
 from primax.worlds.exact import expected_score
 
@@ -55,10 +58,12 @@ def options(parser: argparse.ArgumentParser) -> None:
         help=f"of those {' or '.join(TAKES)}, with new output layers (default: %(default)s)",
     )
     save_option(parser)
+    track_option(parser)
 
 
 def run(args: argparse.Namespace) -> None:
     check_range("--save-every", args.save_every, 0, 1e6)
+    followed = tracker(args.track)
     (config, seeds), given = asked(args), None
     if args.start is not None:
         say = plain_console().print
@@ -70,9 +75,10 @@ def run(args: argparse.Namespace) -> None:
     announce(console, learner.config)
     warn(console, learner.config, args)
     if args.out:
-        in_folder(console, begin(args.out, learner, seeds, given), args.save_every)
+        job = begin(args.out, learner, seeds, given)
+        in_folder(console, job, args.save_every, tracker=followed)
     else:
-        result = execute(console, learner, seeds, given)
+        result = execute(console, learner, seeds, given, followed)
         console.print(summary(learner, result.episodes, seeds))
 
 
@@ -96,12 +102,28 @@ def save_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def track_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--track",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="TRACKER",
+        help=f"show the run while it trains in {', '.join(TRACKERS)}, or several of them",
+    )
+
+
 def in_folder(
-    console: Console, job: Job, every_s: float, allow: frozenset[str] = frozenset()
+    console: Console,
+    job: Job,
+    every_s: float,
+    allow: frozenset[str] = frozenset(),
+    tracker: Tracker = Tracker(),  # noqa: B008 (frozen)
 ) -> None:
     """Runs what a folder holds, to its end, and sums it up."""
     with Reporter(console, len(job.seeds)) as reporter:
-        episodes = proceed(job, Listener(console.print, reporter), every_s, allow)
+        listener = Listener(console.print, reporter, tracker=tracker)
+        episodes = proceed(job, listener, every_s, allow)
     console.print(summary(job.learner, episodes, job.seeds))
     console.print(f"tables in {job.folder}")
 
@@ -114,12 +136,18 @@ def announce(console: Console, config: Config) -> None:
 
 
 def execute(
-    console: Console, learner: Learner, seeds: tuple[int, ...], given: bytes | None = None
+    console: Console,
+    learner: Learner,
+    seeds: tuple[int, ...],
+    given: bytes | None = None,
+    tracker: Tracker = Tracker(),  # noqa: B008 (frozen)
 ) -> Result:
     """Compiles and trains, telling a person how it goes."""
-    program = begin_program(learner, seeds, given, console.print)
-    with Reporter(console, len(seeds)) as reporter:
-        return in_memory(program, reporter)
+    reporter = Reporter(console, len(seeds))
+    with tracker.following(about(learner.config, seeds), reporter) as tell:
+        program = begin_program(learner, seeds, given, console.print)
+        with reporter:
+            return in_memory(program, tell)
 
 
 def summary(learner: Learner, episodes: Columns, seeds: tuple[int, ...]) -> Table:
@@ -128,24 +156,10 @@ def summary(learner: Learner, episodes: Columns, seeds: tuple[int, ...]) -> Tabl
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
     for column in ("", "mean", "std over seeds"):
         table.add_column(column, justify="right")
-    for name, values in _measured(episodes, seeds).items():
-        std = f"{np.std(values, ddof=1):.3f}" if len(values) > 1 else ""
-        table.add_row(name, f"{np.mean(values):.3f}", std)
-    table.caption = references(learner.world, seeds) or _waiting(episodes, seeds)
+    for name, (mean, std) in over_seeds(episodes, seeds).items():
+        table.add_row(name, f"{mean:.3f}", f"{std:.3f}" if np.isfinite(std) else "")
+    table.caption = references(learner.world, seeds) or waiting(episodes, seeds)
     return table
-
-
-def _waiting(episodes: Columns, seeds: tuple[int, ...]) -> str:
-    """Of how many seeds no episode is over, which can be where they are long."""
-    num = len(set(seeds) - set(episodes["seed"].tolist()))
-    return f"of {num} of {len(seeds)} seeds no episode is over yet: take more steps" if num else ""
-
-
-def _measured(episodes: Columns, seeds: tuple[int, ...]) -> dict[str, np.ndarray]:
-    """Over the seeds of which an episode is over."""
-    found = score_measures(scores_by_seed(episodes, seeds))
-    known = {name: values[np.isfinite(values)] for name, values in found.items()}
-    return {name: values for name, values in known.items() if values.size}
 
 
 def references(world: World, seeds: tuple[int, ...]) -> str:

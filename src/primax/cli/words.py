@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from primax.adapters.trackers import TRACKERS
 from primax.cli import COMMANDS, command_of
 from primax.cli.completion import SCRIPTS
 from primax.cli.stats import FORMATS
@@ -43,6 +44,7 @@ def collect() -> dict[str, Any]:
         "shell": SCRIPTS,
         "format": FORMATS,
         "column": COLUMNS,
+        "track": TRACKERS,
     }
     commands = {}
     for name in COMMANDS:

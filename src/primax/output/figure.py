@@ -28,6 +28,8 @@ FORMATS: dict[str, dict[str, None]] = {
 }
 """Endings a figure's name may have, and what is not written into the file: dates and versions."""
 DPI = 200
+SCREEN = 110
+"""The same for a notebook."""
 
 
 def matplotlib() -> Any:
@@ -37,6 +39,16 @@ def matplotlib() -> Any:
     except ImportError:
         raise InputError("figures need matplotlib: pip install 'primax-rl[report]'") from None
     return matplotlib
+
+
+def drawn(size: tuple[float, float], draw: Draw) -> Any:
+    """A figure for whoever asked for it; a notebook shows it where a cell ends in it."""
+    library = matplotlib()
+    with library.rc_context(STYLE):
+        figure = _figure(size, draw)
+    # A notebook shows by itself only what pyplot has made, and that twice.
+    figure._repr_png_ = lambda: _saved(figure, ".png")
+    return figure
 
 
 def make(path: Path, size: tuple[float, float], draw: Draw) -> None:
@@ -52,14 +64,23 @@ def make_png(path: Path, size: tuple[float, float], draw: Draw) -> None:
 
 def _write(path: Path, ending: str, size: tuple[float, float], draw: Draw) -> None:
     library = matplotlib()
+    with library.rc_context(STYLE):
+        content = _saved(_figure(size, draw), ending, DPI)
+    files.overwrite(path, content)
+
+
+def _figure(size: tuple[float, float], draw: Draw) -> Any:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    with library.rc_context(STYLE):
-        figure = Figure(figsize=size, layout=ConstrainedLayoutEngine(w_pad=0.1))
-        FigureCanvasAgg(figure)
-        draw(figure)
-        drawn = io.BytesIO()
-        figure.savefig(drawn, format=ending[1:], metadata=FORMATS[ending], dpi=DPI)
-    files.overwrite(path, drawn.getvalue())
+    figure = Figure(figsize=size, layout=ConstrainedLayoutEngine(w_pad=0.1))
+    FigureCanvasAgg(figure)
+    draw(figure)
+    return figure
+
+
+def _saved(figure: Any, ending: str, dpi: int = SCREEN) -> bytes:
+    content = io.BytesIO()
+    figure.savefig(content, format=ending[1:], metadata=FORMATS[ending], dpi=dpi)
+    return content.getvalue()

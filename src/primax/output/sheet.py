@@ -1,6 +1,7 @@
-"""A table of texts, as Markdown, CSV and LaTeX; and how numbers are written in it."""
+"""A table of texts, as Markdown, CSV, HTML and LaTeX; and how numbers are written in it."""
 
 import csv
+import html
 import io
 import math
 import re
@@ -47,6 +48,14 @@ class Sheet:
         writer = csv.writer(text, lineterminator="\n")
         writer.writerows([self.columns, *self.rows])
         return text.getvalue()
+
+    def html(self) -> str:
+        """The same for a notebook."""
+        head, *rows = [[html.escape(cell) for cell in row] for row in (self.columns, *self.rows)]
+        lines = [f"<caption>{html.escape(self.title)}</caption>"]
+        lines += [_cells("th", head), *(_cells("td", row) for row in rows)]
+        table = "".join(["<table>", *lines, "</table>"])
+        return table + "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
 
     def latex(self) -> str:
         """The same cells for a paper, with booktabs; the first column is text, the others numbers."""
@@ -99,6 +108,10 @@ def latex_text(text: str) -> str:
     """Text that LaTeX prints as it is; a negative number has a minus sign, not a hyphen."""
     escaped = "".join(LATEX.get(letter, letter) for letter in text)
     return re.sub(r"(?<![\w.])-(?=\.?\d|\$|\s)", "$-$", escaped)
+
+
+def _cells(kind: str, cells: Sequence[str]) -> str:
+    return "<tr>" + "".join(f"<{kind}>{cell}</{kind}>" for cell in cells) + "</tr>"
 
 
 def _line(cells: tuple[str, ...] | list[str]) -> str:

@@ -15,8 +15,9 @@ from primax.report.parts import curves, heat, replays
 from primax.report.parts.facts import Origin, origin
 from primax.report.parts.frozen import frozen
 from primax.report.parts.promises import Audit, audited
-from primax.report.reading import Gap, Grid, attempt, gaps_of, grid
+from primax.report.reading import Gap, attempt, gaps_of
 from primax.runs.config_json import PLUGIN
+from primax.runs.curves import Grid, grid
 from primax.runs.naming import folders
 from primax.runs.read import Run, open_run
 from primax.runs.tables import Table

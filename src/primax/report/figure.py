@@ -6,17 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from primax import stats
 from primax.errors import InputError, hint
 from primax.output.figure import make
 from primax.paper.figures.drawing import GREY, STYLE, legend_below
 from primax.report import naming
 from primax.report.naming import OTHERS, Place
-from primax.report.parts import curves
 from primax.report.parts.lines import lines
-from primax.report.reading import grid
+from primax.runs import curves
+from primax.runs.curves import COLUMNS
 from primax.runs.naming import name_runs
 from primax.runs.read import Floats, Run
 
@@ -26,8 +23,6 @@ PANEL = (4.4, 3.0)
 """Inches, without the legend."""
 SAMPLE, LETTER, LINE = 0.55, 0.062, 0.19
 """Inches that a legend's line, a letter and a row take."""
-EPISODES = (*curves.EPISODES, curves.LENGTH)
-COLUMNS = {column.name: column for column in (*EPISODES, *curves.WINDOWS)}
 
 
 def draw(runs: Sequence[Run], path: Path, column: str = "score") -> None:
@@ -44,7 +39,7 @@ def draw(runs: Sequence[Run], path: Path, column: str = "score") -> None:
         for axes, place in zip(panels, places, strict=True):
             _frame(axes, place, column)
         for label, number, curve in zip(labels, of_run, found, strict=True):
-            _plot(panels[number], label, styles[label], *curve)
+            curves.plot(panels[number], *curve, label, *styles[label])
         legend_below(figure, panels, {}, loc="outside lower center", ncols=columns)
 
     width = PANEL[0] * len(places)
@@ -55,15 +50,14 @@ def draw(runs: Sequence[Run], path: Path, column: str = "score") -> None:
 
 def _curve(run: Run, column: str) -> tuple[Floats, Floats]:
     """Steps, and values [seed, point], smoothed and thinned as on the report's page."""
-    is_episodes = column in {of.name for of in EPISODES}
-    table = grid(run.episodes if is_episodes else run.windows, run.seeds)
+    is_episodes = column in {of.name for of in (*curves.EPISODES, curves.LENGTH)}
+    table = curves.grid(run.episodes if is_episodes else run.windows, run.seeds)
     if is_episodes and not table["step"].size:
         raise InputError(f"{run.path} has no {column}: no episode is over yet")
     if column in table:
-        steps, values = (curves.smoothed if is_episodes else curves.binned)(table, column)
-        known = np.isfinite(values).all(axis=0)  # a seed's first episode may end late
-        if known.any():
-            return steps[known], values[:, known]
+        steps, values = curves.curve(table, column)
+        if steps.size:
+            return steps, values
     raise InputError(f"{run.path} has no {column}: the run did not record it")
 
 
@@ -92,14 +86,6 @@ def _styles(runs: Sequence[Run], labels: Sequence[str]) -> dict[str, tuple[str, 
         for i, colour in enumerate(left)
     ]
     return own | dict(zip(others, itertools.cycle(pairs), strict=False))
-
-
-def _plot(axes: Any, label: str, style: tuple[str, Any], steps: Floats, values: Floats) -> None:
-    colour, dash = style
-    axes.plot(steps / 1000, values.mean(axis=0), color=colour, ls=dash, lw=1.5, label=label)
-    if len(values) > 1:
-        ends = stats.mean_bands(values)
-        axes.fill_between(steps / 1000, *ends, color=colour, alpha=0.15, lw=0)
 
 
 def _frame(axes: Any, place: Place, column: str) -> None:

@@ -9,8 +9,9 @@ import numpy as np
 from primax.paper.experiments import VARIANTS
 from primax.report.entries import Entries, Entry
 from primax.report.naming import Place
-from primax.report.parts import curves, heat, lines
+from primax.report.parts import heat, lines
 from primax.report.reading import Gap, attempt
+from primax.runs import curves
 from primax.worlds import ACTIONS, GridWorld, World
 
 MANY = 7

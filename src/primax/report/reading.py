@@ -1,16 +1,13 @@
 """The parts of a page, each read with patience: it is there, or it is said why it is not."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
 from primax.errors import InputError
-from primax.runs.read import Floats, Run
-from primax.runs.tables import Table, rows_by_seed
+from primax.runs.read import Run
 
 T = TypeVar("T")
-Grid = dict[str, Floats]
-"""Columns [seed, row], and `step`, which is mostly [row]."""
 FILES = {
     "episodes": "episodes.csv",
     "windows": "windows.csv",
@@ -55,14 +52,3 @@ def gaps_of(run: Run) -> list[Gap]:
         why = f"the run is not finished: primax resume {run.path} goes on with it"
         gaps.append(Gap("rest of the run", why))
     return gaps
-
-
-def grid(table: Table, seeds: Sequence[int]) -> Grid:
-    """Columns a row a seed, of a table that is in order.
-
-    Where seeds have rows at other steps, as of episodes that end when they like, `step` is
-    [seed, row] too, and rows that a seed has not are not numbers.
-    """
-    columns = {name: rows_by_seed(table, seeds, name) for name in table if name != "seed"}
-    steps = columns["step"]
-    return columns | {"step": steps[0] if (steps == steps[:1]).all() else steps}

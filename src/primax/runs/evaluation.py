@@ -16,6 +16,7 @@ from primax.config.schema import Config
 from primax.config.seeds import LAST_SEED, parse_some
 from primax.errors import InputError, check_range
 from primax.rewards.streams import PLAY, stream
+from primax.runs import shown
 from primax.runs.cache import use_cache
 from primax.runs.networks import Trained, find
 from primax.runs.progress import Counter, is_watched, plain_lines
@@ -82,6 +83,12 @@ class Evaluation:
         what = f"{self.config.method} in {world} ({self.which}), {size}"
         return f"<Evaluation: {what}, mean score {self.score.mean(dtype=float):.3f}>"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: mean and deviation over seeds."""
+        known = {name: getattr(self, name) for name in ("score", "reach", "coverage", "length")}
+        measures = {name: values for name, values in known.items() if values is not None}
+        return shown.played(self.config, self.which, measures).html()
+
 
 def evaluate(
     path: str | Path,
@@ -97,7 +104,7 @@ def evaluate(
     `episodes` are those of each seed, `epsilon` is the share of actions that are drawn at random.
     `which` is `last`, `best` or `oracle`, as in an export; by default the last of a folder, and
     what a file has. `seeds` are some of the run's ("0,3", "0-4" or numbers); by default all. Episode
-    i of a seed depends on `key`, the seed and i alone. `progress` says on stderr how it goes.
+    i of a seed depends on `key`, the seed and i alone. `progress` says how it goes.
     """
     chosen = parse_some(seeds)
     check(episodes, epsilon, key)

@@ -12,6 +12,7 @@ from primax.agent.learner import Learner
 from primax.agent.training import Program, Progress, compile_program, windows
 from primax.config.schema import Config
 from primax.errors import RunError
+from primax.runs import shown
 from primax.runs.tables import Table, concatenate
 
 Say = Callable[[str], None]
@@ -48,6 +49,17 @@ class Result:
             f"{config.method} in {world}, {len(self.seeds)} seeds of {config.total_steps:,} steps"
         )
         return f"<Result: {what}, {rows[0]:,} episodes, {rows[1]:,} rows of windows>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the scores, mean and deviation over seeds."""
+        return shown.scores(self.config, self.episodes, self.seeds).html()
+
+    def plot(self, column: str = "score") -> Any:
+        """A column of `episodes` or `windows` over training, as a figure of matplotlib.
+
+        The mean over seeds, and its 95% interval shaded; scores are rolling means of 20 episodes.
+        """
+        return shown.figure(self.config, self.seeds, (self.episodes, self.windows), column)
 
 
 def compiled(learner: Learner, seeds: tuple[int, ...], say: Say) -> Program:

@@ -78,6 +78,20 @@ def scores_by_seed(episodes: Table, seeds: Sequence[int]) -> Floats:
     return rows_by_seed(table, sorted(seeds), "score")
 
 
+def over_seeds(episodes: Table, seeds: Sequence[int]) -> dict[str, tuple[float, float]]:
+    """Mean and deviation of `average`, `peak` and `last` over the seeds of which an episode is over.
+
+    Of one seed there is no deviation: it is not a number.
+    """
+    found = score_measures(scores_by_seed(episodes, seeds))
+    known = {name: values[np.isfinite(values)] for name, values in found.items()}
+    return {
+        name: (float(x.mean()), float(np.std(x, ddof=1)) if x.size > 1 else np.nan)
+        for name, x in known.items()
+        if x.size
+    }
+
+
 def measure(run: Run, name: str) -> Sample | None:
     """A measure by name; None where the run did not record what it needs."""
     kind, _, column = name.partition(":")

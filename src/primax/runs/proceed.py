@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,7 @@ from primax.runs.start import FILE as START
 from primax.runs.start import begin_program, networks
 from primax.runs.stops import disk_errors, interrupts, locked
 from primax.runs.tables import FURTHEST, Table, csv_rows, digest_of
+from primax.runs.tracking import Tracker, about_folder
 
 IsAsked = Callable[[], bool]
 SAVE_EVERY_S = 120.0
@@ -53,6 +54,8 @@ class Listener:
     on_window: OnWindow = lambda progress: None
     is_asked: IsAsked | None = None
     """Whether to stop, where someone else listens to signals."""
+    tracker: Tracker = field(default_factory=Tracker)
+    """What other people's programs are told."""
 
 
 def begin(
@@ -219,27 +222,41 @@ def _work(
         manifest["extended"] = extensions(manifest, job.config.total_steps)
     disk.write_whole(job.folder / "manifest.json", to_bytes(manifest))
     if part["from_step"] < job.config.total_steps:
-        source = job.folder / START if start is None and job.config.start else None
-        program = begin_program(job.learner, job.seeds, source, listener.say)
-        manifest["memory"] = program.memory
-        began = time.monotonic()
-        listening = nullcontext(listener.is_asked) if listener.is_asked else interrupts()
-        try:
-            with listening as is_asked:
-                loop(program, [_Keeper(job, listener.on_window, every_s, is_asked).keep], start)
-        except StoppedError:
-            part |= _times(program, began)
-            disk.write_whole(job.folder / "manifest.json", to_bytes(manifest))
-            raise
-        except RunError as error:
-            kept = f"the checkpoint before it is kept in {job.folder}"
-            raise RunError(f"{error}; {kept}") from error
-        part |= _times(program, began)
+        first = next(part for part in manifest["parts"] if isinstance(part, dict))
+        run = about_folder(job.folder, job.config, job.seeds, first, part["from_step"])
+        with listener.tracker.following(run, listener.on_window) as on_window:
+            _train(job, replace(listener, on_window=on_window), every_s, start, manifest)
     disk.keep_only(job.folder, disk.FINAL)
     there = [name for name in ("config.json", *disk.FINAL) if (job.folder / name).exists()]
     digests = {name: disk.length_and_hash(job.folder / name)[1] for name in there}
     whole = manifest | {"files": digests, "finished": _now()}
     disk.write_whole(job.folder / "manifest.json", to_bytes(whole))
+
+
+def _train(
+    job: Job,
+    listener: Listener,
+    every_s: float,
+    start: tuple[Any, int] | None,
+    manifest: dict[str, Any],
+) -> None:
+    """Compiles the run and trains to its end; of the part it is, the last, it says what it took."""
+    source = job.folder / START if start is None and job.config.start else None
+    program = begin_program(job.learner, job.seeds, source, listener.say)
+    manifest["memory"] = program.memory
+    part, began = manifest["parts"][-1], time.monotonic()
+    listening = nullcontext(listener.is_asked) if listener.is_asked else interrupts()
+    try:
+        with listening as is_asked:
+            loop(program, [_Keeper(job, listener.on_window, every_s, is_asked).keep], start)
+    except StoppedError:
+        part |= _times(program, began)
+        disk.write_whole(job.folder / "manifest.json", to_bytes(manifest))
+        raise
+    except RunError as error:
+        kept = f"the checkpoint before it is kept in {job.folder}"
+        raise RunError(f"{error}; {kept}") from error
+    part |= _times(program, began)
 
 
 def _times(program: Program, began: float) -> dict[str, float]:

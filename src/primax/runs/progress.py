@@ -1,4 +1,4 @@
-"""How a run shows itself: one live line in a terminal, plain lines elsewhere."""
+"""How a run shows itself: one live line in a terminal or a notebook, plain lines elsewhere."""
 
 import sys
 import time
@@ -14,15 +14,59 @@ from primax.output.sheet import clock
 
 ROLLING = 20
 PLAIN_EVERY_S = 10.0
+LIVE_EVERY_S = 0.25
 
 
 def is_watched() -> bool:
-    """Whether a person reads stderr: in a terminal or a notebook."""
-    return sys.stderr.isatty() or "ipykernel" in sys.modules
+    """Whether a person reads along: in a terminal or a notebook."""
+    return sys.stderr.isatty() or is_notebook()
 
 
-def plain_lines() -> Console:
-    """Lines on stderr: no live line, which would mix with what the caller prints."""
+def is_notebook() -> bool:
+    return "ipykernel" in sys.modules
+
+
+class Cell:
+    """What a notebook shows under a cell: lines that stay, and below them one that moves.
+
+    Both in one piece of output, which is replaced; lines on stderr would be a red heap.
+    """
+
+    def __init__(self):
+        self.lines: list[str] = []
+        self.moving, self.shown_at, self.handle = "", 0.0, None
+
+    def print(self, line: object) -> None:
+        self.lines.append(str(line))
+        self._show()
+
+    def update(self, line: object, refresh: bool = False) -> None:
+        """As of rich's live line: shown now and then, and at once if it is to be refreshed."""
+        self.moving = str(line)
+        if refresh or time.perf_counter() - self.shown_at > LIVE_EVERY_S:
+            self._show()
+
+    def _show(self) -> None:
+        from IPython.display import display
+
+        self.shown_at = time.perf_counter()
+        shown = {"text/plain": "\n".join(filter(None, [*self.lines, self.moving]))}
+        if self.handle is None:
+            self.handle = display(shown, raw=True, display_id=True)
+        else:
+            self.handle.update(shown, raw=True)
+
+
+def plain_lines() -> Console | Cell:
+    """Where calls from Python say how they go: under a notebook's cell, else in lines on stderr.
+
+    In a terminal no live line, which would mix with what the caller prints.
+    """
+    return Cell() if is_notebook() else stderr_lines()
+
+
+def stderr_lines() -> Console:
+    """Plain ones, whoever reads them."""
     return Console(
         stderr=True,
         markup=False,
@@ -36,17 +80,18 @@ def plain_lines() -> Console:
 class Reporter:
     """Told of every window; says how fast, how far and how well."""
 
-    def __init__(self, console: Console, num_seeds: int, name: str = "", is_live: bool = True):
+    def __init__(
+        self, console: Console | Cell, num_seeds: int, name: str = "", is_live: bool = True
+    ):
         self.console, self.num_seeds, self.name = console, num_seeds, name
         self.told_at = time.perf_counter()
         self.since: tuple[float, int] | None = None
         """When learning began, and at which step."""
         self.scores = np.empty(0)
-        is_live = is_live and console.is_terminal
-        self.live = Live(console=console, refresh_per_second=4) if is_live else None
+        self.live = _live(console) if is_live else None
 
     def __enter__(self) -> "Reporter":
-        if self.live:
+        if isinstance(self.live, Live):
             self.live.__enter__()
         return self
 
@@ -56,7 +101,7 @@ class Reporter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self.live:
+        if isinstance(self.live, Live):
             self.live.__exit__(kind, error, trace)
 
     def __call__(self, progress: Progress) -> None:
@@ -67,10 +112,10 @@ class Reporter:
         in_time = np.argsort(progress.episodes["step"], kind="stable")
         whole = np.concatenate([self.scores, progress.episodes["score"][in_time]])
         self.scores = whole[-ROLLING * self.num_seeds :]
-        line = self._line(progress, now)
+        line, is_last = self._line(progress, now), progress.clock == progress.total
         if self.live:
-            self.live.update(line)
-        elif is_first or progress.clock == progress.total or now - self.told_at > PLAIN_EVERY_S:
+            self.live.update(line, refresh=is_last)
+        elif is_first or is_last or now - self.told_at > PLAIN_EVERY_S:
             self.told_at = now
             self.console.print(line)
 
@@ -92,16 +137,26 @@ class Reporter:
         )
 
 
+def _live(console: Console | Cell) -> Live | Cell | None:
+    if isinstance(console, Cell):
+        return console
+    per_second = 1 / LIVE_EVERY_S
+    return Live(console=console, refresh_per_second=per_second) if console.is_terminal else None
+
+
 class Counter:
     """Told how many of all are done; says so now and then, and how long the rest will take."""
 
-    def __init__(self, console: Console, what: str):
+    def __init__(self, console: Console | Cell, what: str):
         self.console, self.what = console, what
         self.began = self.told_at = time.perf_counter()
 
     def __call__(self, done: int, total: int) -> None:
         now = time.perf_counter()
-        if done < total and now - self.told_at > PLAIN_EVERY_S:
+        left = clock((now - self.began) * (total - done) / done)
+        line = f"{done:,}/{total:,} {self.what}  {left} left"
+        if isinstance(self.console, Cell):
+            self.console.update(line, refresh=done == total)
+        elif done < total and now - self.told_at > PLAIN_EVERY_S:
             self.told_at = now
-            left = clock((now - self.began) * (total - done) / done)
-            self.console.print(f"{done:,}/{total:,} {self.what}  {left} left")
+            self.console.print(line)

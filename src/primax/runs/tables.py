@@ -12,6 +12,8 @@ from primax import files
 from primax.errors import InputError
 
 Table = dict[str, np.ndarray]
+PLACES = ("seed", "episode", "step")
+"""Columns that say where a row belongs."""
 FURTHEST = 1 << 40
 """Above any step or seed there can be, and a float holds every whole number below it."""
 
