@@ -12,10 +12,10 @@ copyright = "The Primax authors, MIT licence"
 REFERENCE = "docs/site/reference"
 NAV = {
     "README": {
-        "Start": ["docs/commands", "docs/agents"],
+        "Start": ["docs/examples", "docs/notebooks", "docs/commands", "docs/agents"],
         "Rewards": ["docs/anywhere", "docs/sb3", "docs/beyond", "docs/keys", "docs/suite"],
         "Worlds": ["docs/worlds", "docs/other_worlds", "docs/gymnasium"],
-        "Runs": ["docs/runs", "docs/scale", "docs/report", "docs/statistics"],
+        "Runs": ["docs/runs", "docs/scale", "docs/tracking", "docs/report", "docs/statistics"],
         "The paper": [
             "docs/method",
             "docs/rewards",
