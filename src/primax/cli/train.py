@@ -9,6 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from primax.agent.devices import num_devices
 from primax.agent.learner import Learner
 from primax.cli.common import asked, plain_console, prepare, run_options, work_console
 from primax.config.schema import TAKES, Config
@@ -55,6 +56,7 @@ def options(parser: argparse.ArgumentParser) -> None:
         help=f"of those {' or '.join(TAKES)}, with new output layers (default: %(default)s)",
     )
     save_option(parser)
+    devices_option(parser, "1")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -65,14 +67,15 @@ def run(args: argparse.Namespace) -> None:
         config, given = begin_with(args.start, args.which, args.take, config, seeds, say)
     elif (args.which, args.take) != (None, "whole"):
         raise InputError("--which and --take are of the networks to begin with: give --from too")
-    learner = prepare(config, len(seeds), args.anyway)
+    devices = num_devices(args.devices or 1, len(seeds), "--devices")
+    learner = prepare(config, len(seeds), args.anyway, devices)
     console = work_console()
     announce(console, learner.config)
     warn(console, learner.config, args)
     if args.out:
-        in_folder(console, begin(args.out, learner, seeds, given), args.save_every)
+        in_folder(console, begin(args.out, learner, seeds, given, devices), args.save_every)
     else:
-        result = execute(console, learner, seeds, given)
+        result = execute(console, learner, seeds, given, devices)
         console.print(summary(learner, result.episodes, seeds))
 
 
@@ -96,6 +99,15 @@ def save_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def devices_option(parser: argparse.ArgumentParser, default: str) -> None:
+    parser.add_argument(
+        "--devices",
+        metavar="N",
+        help="share the seeds out evenly among so many devices of this machine, or all (default: "
+        f"{default})",
+    )
+
+
 def in_folder(
     console: Console, job: Job, every_s: float, allow: frozenset[str] = frozenset()
 ) -> None:
@@ -114,10 +126,14 @@ def announce(console: Console, config: Config) -> None:
 
 
 def execute(
-    console: Console, learner: Learner, seeds: tuple[int, ...], given: bytes | None = None
+    console: Console,
+    learner: Learner,
+    seeds: tuple[int, ...],
+    given: bytes | None = None,
+    devices: int = 1,
 ) -> Result:
     """Compiles and trains, telling a person how it goes."""
-    program = begin_program(learner, seeds, given, console.print)
+    program = begin_program(learner, seeds, given, console.print, devices)
     with Reporter(console, len(seeds)) as reporter:
         return in_memory(program, reporter)
 
