@@ -126,6 +126,9 @@ def test_the_number_of_devices_is_one_there_is_and_divides_the_seeds(monkeypatch
         num_devices("all", 15)
     with pytest.raises(InputError, match="or take 18 seeds"):
         num_devices("all", 15)
+    monkeypatch.setattr(devices.jax, "devices", lambda: [*there, SimpleNamespace(device_kind="T4")])
+    with pytest.raises(InputError, match="devices 9: they are of several kinds"):
+        num_devices("all", 9)
     for odd in ("0", "-1", "x", "", "1.5", True, "9" * 5_000):
         with pytest.raises(InputError, match="takes a number from 1 on, or all, got"):
             num_devices(odd, 4)

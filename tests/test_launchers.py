@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import threading
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -232,6 +233,23 @@ def _job_of(pid: int) -> list[int]:
         pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
         parents.append(pid)
     return parents[::-1]
+
+
+def test_asked_to_stop_every_job_is_cancelled_and_told_of(far):
+    """As with Slurm, whose cancelled jobs end."""
+    cancelled: list[str] = []
+    sweep = replace(far.sweep(), tick=lambda: os.kill(os.getpid(), signal.SIGTERM))
+
+    def job(name: str) -> remote.Job:
+        return remote.Job(lambda: name in cancelled, lambda: cancelled.append(name), lambda: "why")
+
+    def launcher(works):
+        yield from remote.follow(sweep, {one.name: job(one.name) for one in works})
+
+    with pytest.raises(StoppedError, match="stopped; the same command goes on with what is left"):
+        far.go(launcher=launcher)
+    assert cancelled == ["count_maze", "task_maze"]
+    assert far.said[-2:] == ["count_maze: stopped at 0", "task_maze: stopped at 0"]
 
 
 # --- what is refused, and what is said --------------------------------------------------------

@@ -182,6 +182,7 @@ def test_names_tell_fields_apart_and_have_no_odd_characters():
         (PLAN + "cell = [3]", "cell, entry 1: takes a table, got 3"),
         (PLAN + "[[cell]]\nmethod = 'rnd'", "cell, entry 1: name is missing"),
         (PLAN + "[[cell]]\nname = 'a/b'", "cell, entry 1: name takes letters"),
+        (PLAN + "[[cell]]\nname = 'Logs'", "name 'Logs' is that of a file of every sweep"),
         (PLAN + "[[cell]]\nname = 'a'\nmethod = 'rnd'", "cell, entry 1: a: world is missing"),
         (
             PLAN + "[[cell]]\nname = 'a'\nmethod = 'rmd'",

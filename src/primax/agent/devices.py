@@ -61,8 +61,7 @@ class OnEach:
     def _split(self, leaf: jax.Array) -> list[jax.Array]:
         if leaf.sharding != self.sharding:
             return [leaf] * len(self.each)
-        there = {shard.device: shard.data for shard in leaf.addressable_shards}
-        return [there[device] for device in self.sharding.mesh.devices.flat]
+        return [leaf.addressable_data(i) for i in range(len(self.each))]  # in the mesh's order
 
     def _joined(self, *shards: jax.Array) -> jax.Array:
         shape = (sum(shard.shape[0] for shard in shards), *shards[0].shape[1:])
@@ -77,6 +76,9 @@ def num_devices(given: int | str, num_seeds: int, name: str = "devices") -> int:
         are = f"{'is' if len(there) == 1 else 'are'} {len(there)}"
         kinds = ", ".join(f"{device} ({device.device_kind})" for device in there)
         raise InputError(f"{name} {num}: there {are} here, {kinds}")
+    if len(kinds := {device.device_kind for device in there[:num]}) > 1:
+        only = "take those of one kind by CUDA_VISIBLE_DEVICES"
+        raise InputError(f"{name} {num}: they are of several kinds, {', '.join(kinds)}; {only}")
     if num_seeds % num:
         fit = ", ".join(str(n) for n in range(1, len(there) + 1) if num_seeds % n == 0)
         raise InputError(

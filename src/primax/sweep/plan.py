@@ -46,6 +46,7 @@ LONGEST = 150
 """Characters of a cell's name; file systems take 255 bytes."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 KEYS = ("methods", "worlds", "preset", "seeds", "plain", "set", "grid", "vary", "cell", "slurm")
+TAKEN = ("logs", "slurm", "plan.toml")
 KINDS: dict[type, str] = {list: "a list", str: "text", bool: "true or false", dict: "a table"}
 
 
@@ -201,6 +202,8 @@ def _own_name(entry: dict[str, Any]) -> str:
     name = _get(entry, "name", str)
     if not NAME.fullmatch(name):
         raise InputError(f"name takes letters, digits, ., _ and -, got {name!r}")
+    if name.lower() in TAKEN:
+        raise InputError(f"name {name!r} is that of a file of every sweep: take another")
     return name
 
 
