@@ -275,6 +275,7 @@ def test_only_some_cells_and_a_name_that_is_none(tmp_path, capsys):
         (["--slurm", "partion=a"], "slurm: no field 'partion'; did you mean partition?"),
         (["--slurm", "gpus=many"], "gpus takes a whole number, got 'many'"),
         (["--slurm", "time=0"], "time must be between 1"),
+        (["--devices", "al"], "--devices takes a number from 1 on, or all, got 'al'"),
         (["--slurm", "gpus"], "--slurm takes FIELD=VALUE, got 'gpus'"),
     ],
 )

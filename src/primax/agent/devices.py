@@ -71,7 +71,7 @@ class OnEach:
 def num_devices(given: int | str, num_seeds: int, name: str = "devices") -> int:
     """How many a person asks for, if there are so many and each gets as many seeds."""
     there = jax.devices()
-    num = len(there) if str(given).strip().lower() == ALL else _number(given, name)
+    num = parse_devices(given, name) or len(there)
     if num > len(there):
         are = f"{'is' if len(there) == 1 else 'are'} {len(there)}"
         kinds = ", ".join(f"{device} ({device.device_kind})" for device in there)
@@ -88,8 +88,11 @@ def num_devices(given: int | str, num_seeds: int, name: str = "devices") -> int:
     return num
 
 
-def _number(given: int | str, name: str) -> int:
-    text = str(given).strip()
+def parse_devices(given: int | str, name: str = "devices") -> int | None:
+    """A number of devices, None for all of them; how many there are is not asked."""
+    text = str(given).strip().lower()
+    if text == ALL:
+        return None
     if isinstance(given, bool) or not (text.isdecimal() and len(text) < 9 and int(text) > 0):
         raise InputError(f"{name} takes a number from 1 on, or {ALL}, got {given!r}")
     return int(text)

@@ -23,10 +23,8 @@ def check_room(learner: Learner, num_seeds: int, devices: int = 1) -> None:
     """Refuses more seeds than a device has memory for, and says how many fit."""
     have, taken = memory()
     a_seed = TIMES * seed_bytes(learner)
-    is_cpu = (
-        jax.default_backend() == "cpu"
-    )  # several are parts of one machine, and share its memory
-    num = num_seeds if is_cpu else num_seeds // devices
+    # CPU devices are parts of one machine, and share its memory.
+    num = num_seeds if jax.default_backend() == "cpu" else num_seeds // devices
     need = taken + num * a_seed
     if have is not None and need > have:
         fits = max(0, int((have - taken) // a_seed))

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from primax.agent.devices import parse_devices
 from primax.cli.common import work_console
 from primax.cli.train import devices_option, save_option
 from primax.config.fields import flatten, parse_pairs
@@ -88,8 +89,10 @@ def run(args: argparse.Namespace) -> None:
     home = Home(args.out or (args.plan if is_folder else Path(args.plan.stem)))
     plan = read_plan(args.plan / PLAN if is_folder else args.plan)
     check_home(home, plan)
-    slurm = plan.slurm | parse_pairs(args.slurm, "--slurm")
-    configured(slurm)
+    job_settings = plan.slurm | parse_pairs(args.slurm, "--slurm")
+    configured(job_settings)
+    if args.devices is not None:
+        parse_devices(args.devices, "--devices")
     cells = plan.only(args.only)
     platform, places = _room(args)
     stands = [stand(home, cell) for cell in cells]
@@ -100,7 +103,7 @@ def run(args: argparse.Namespace) -> None:
     board = Board(console, home, in_order(stands, platform), account, platform)
     sweep = Sweep(home, {cell.name: cell for cell in cells}, _passed(args), board.tick, board.say)
     with ExitStack() as stack:
-        launcher = _launcher(args, sweep, slurm, places, stack)
+        launcher = _launcher(args, sweep, job_settings, places, stack)
         begin(home, plan)
         _announce(console, args, board, places)
         with board:
@@ -129,13 +132,13 @@ def _passed(args: argparse.Namespace) -> list[str]:
 def _launcher(
     args: argparse.Namespace,
     sweep: Sweep,
-    slurm_settings: dict[str, str],
+    job_settings: dict[str, str],
     places: list[launch.Place],
     stack: ExitStack,
 ) -> launch.Launcher:
     """Whoever starts the runs; refused before anything is written."""
     if args.launcher == "slurm":
-        return partial(slurm, executor=executor(sweep.home.path, slurm_settings), sweep=sweep)
+        return partial(slurm, executor=executor(sweep.home.path, job_settings), sweep=sweep)
     if args.launcher == "dask":
         return partial(dask, client=stack.enter_context(client(args.address)), sweep=sweep)
     return partial(launch.local, places=places, tick=sweep.tick, say=sweep.say)

@@ -57,6 +57,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     )
     save_option(parser)
     devices_option(parser, "1")
+    parser.set_defaults(devices="1")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -67,7 +68,7 @@ def run(args: argparse.Namespace) -> None:
         config, given = begin_with(args.start, args.which, args.take, config, seeds, say)
     elif (args.which, args.take) != (None, "whole"):
         raise InputError("--which and --take are of the networks to begin with: give --from too")
-    devices = num_devices(args.devices or 1, len(seeds), "--devices")
+    devices = num_devices(args.devices, len(seeds), "--devices")
     learner = prepare(config, len(seeds), args.anyway, devices)
     console = work_console()
     announce(console, learner.config)
