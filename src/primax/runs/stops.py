@@ -73,12 +73,8 @@ def interrupts(last: Callable[[], object] = bool) -> Generator[Callable[[], bool
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False  # signals go to the main thread, which may not be ours
         return
-    every = (
-        signal.SIGINT,
-        signal.SIGTERM,
-        signal.SIGHUP,
-        signal.SIGUSR2,
-    )  # the last before a time limit
+    # A scheduler sends SIGTERM, and SIGUSR2 before a time limit.
+    every = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR2)
     # What is ignored stays so: `nohup` works by that.
     kinds = [kind for kind in every if signal.getsignal(kind) is not signal.SIG_IGN]
     before = [signal.signal(kind, note) for kind in kinds]
