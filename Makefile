@@ -32,13 +32,11 @@ demo: $(READY)  ## see it work: a few minutes on two cores
 	@echo "open demo/report.html in a browser: curves, seeds, maps, replays and settings of both runs on one page"
 	@echo "run $(BIN)/primax to see what else there is"
 
-# Processes and not threads: only so can a GPU's kernels of one run fill the gaps of another's.
 paper: $(READY)  ## the paper on your GPU, into paper/: 48 runs, JOBS=5 at a time, pages, report
 	@command -v nvidia-smi >/dev/null || echo "no GPU here: on a CPU this takes weeks"
 	@! command -v nvidia-smi >/dev/null || $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cuda]'
-	@echo "runs share the card better after: nvidia-cuda-mps-control -d"
-	$(BIN)/primax reproduce --scale paper --names --out paper/whole | XLA_PYTHON_CLIENT_PREALLOCATE=false \
-	xargs -r -P $(JOBS) -n 1 $(BIN)/primax reproduce --scale paper --no-pages --jobs 2 --out paper/whole --only
+	$(BIN)/primax reproduce --scale paper --write-plan --out paper/whole
+	$(BIN)/primax sweep paper/whole/runs --jobs $(JOBS)
 	$(BIN)/primax pack paper/whole --out paper/runs
 	$(BIN)/primax reproduce --scale paper --no-run --out paper
 	$(BIN)/primax report paper --out paper/report.html

@@ -103,10 +103,10 @@ def compiled_once():
     of what runs leave in folders. Those that change what a program does must not take it."""
     from primax.runs import loop
 
-    def compile_program(learner, seeds, compiled=loop.compile_program):
-        name = (learner.config, seeds, jax.config.read("jax_disable_most_optimizations"))
+    def compile_program(learner, seeds, devices=1, compiled=loop.compile_program):
+        name = (learner.config, seeds, devices, jax.config.read("jax_disable_most_optimizations"))
         if name not in PROGRAMS:
-            PROGRAMS[name] = compiled(learner, seeds)
+            PROGRAMS[name] = compiled(learner, seeds, devices)
         return PROGRAMS[name]
 
     with pytest.MonkeyPatch.context() as patch:

@@ -20,7 +20,10 @@ from primax.cli import main
 from primax.errors import InputError, RunError, StoppedError
 from primax.methods import METHODS
 from primax.paper import plan, reproduce
-from primax.paper.experiments import CELLS, VARIANTS, select
+from primax.paper.experiments import CELLS, SCALES, VARIANTS, select
+from primax.runs import disk
+from primax.sweep.plan import read_plan
+from primax.sweep.stand import Home as Sweep
 
 CELL = CELLS["task_maze"]
 ROOT = Path(__file__).parents[1]
@@ -443,3 +446,31 @@ def test_stats_of_folders_refuses_in_one_line(capsys, tmp_path):
     assert "a - b" in primax(capsys, "stats", file)
     assert "is not a folder" in refused(capsys, "stats", file, first)
     assert "is not a folder" in refused(capsys, "stats", file, "--measure", "peak")
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_the_plan_for_a_sweep_has_the_same_runs_in_the_same_folders(capsys, tmp_path, scale):
+    said = primax(capsys, "reproduce", "--scale", scale, "--write-plan", "--out", tmp_path)
+    path = tmp_path / "runs" / "plan.toml"
+    assert str(path) in said and (tmp_path / "scale").read_text() == f"{scale}\n"
+    home, cells = reproduce.open_home(tmp_path, scale), read_plan(path).cells
+    wanted = select([], scale)
+    assert [cell.name for cell in cells] == [cell.name for cell in wanted]
+    for cell, want in zip(cells, wanted, strict=True):
+        assert cell.config == want.config(scale) and cell.given_seeds == want.seeds(scale)
+        assert Sweep(home.runs).folder(cell) == home.folder(want)
+
+
+@pytest.mark.slow
+def test_a_sweep_of_that_plan_writes_the_bytes_of_a_reproduction(capsys, tmp_path, monkeypatch):
+    """As `make paper` does, for one cell; then the pages are made from it."""
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    whole, only = tmp_path / "whole", ["--only", "task_maze"]
+    primax(capsys, "reproduce", "--write-plan", "--out", whole, *only)
+    primax(capsys, "sweep", whole / "runs")
+    alone = ["-m", "primax", "reproduce", *only, "--no-pages", "--out", str(tmp_path / "alone")]
+    subprocess.run([sys.executable, *alone], check=True, capture_output=True)
+    ours, theirs = (path / "runs" / "task_maze" for path in (whole, tmp_path / "alone"))
+    for name in ("config.json", *disk.FINAL, "checkpoints/000002000/state.npz"):
+        assert (ours / name).read_bytes() == (theirs / name).read_bytes(), name
+    assert "nothing to run" in primax(capsys, "reproduce", "--no-pages", "--out", whole, *only)

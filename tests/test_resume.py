@@ -163,7 +163,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(environment, whole, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGHUP, signal.SIGUSR2])
 def test_other_signals_are_ctrl_c(environment, tmp_path, sent):
     """SIGHUP, of a closed terminal, once ended a run unsaved."""
     folder = tmp_path / "run"

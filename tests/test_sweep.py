@@ -83,6 +83,32 @@ def test_a_plan_is_the_product_in_order_with_names_and_settings(tmp_path):
     assert gate.given_seeds == (5, 6), "a variant's word goes before the plan's"
 
 
+def test_runs_may_be_named_one_by_one_with_or_without_a_product(tmp_path):
+    named = """
+        seeds = 3
+        [set]
+        critics.gamma = 0.5
+        [[cell]]
+        name = "mine"
+        method = "Prime"
+        world = "maze"
+        seeds = "7-7"
+        set = { reward.gate_weight = 0 }
+        [[cell]]
+        name = "other"
+        method = "rnd"
+        world = "maze"
+    """
+    one, other = read_plan(written(tmp_path, named)).cells
+    settings = {"critics.gamma": "0.5", "reward.gate_weight": "0"}
+    assert (one.name, one.method, one.given_seeds) == ("mine", "prime", (7,))
+    assert one.config == configure("prime", "maze", "paper", settings)
+    assert other.config == configure("rnd", "maze", "paper", {"critics.gamma": "0.5"})
+    beside = "methods = ['task']\nworlds = ['maze']\n" + named
+    names = [cell.name for cell in read_plan(written(tmp_path, beside)).cells]
+    assert names == ["task_maze", "mine", "other"]
+
+
 def test_names_tell_fields_apart_and_have_no_odd_characters():
     def names(**grid):
         content = {"methods": ["prime"], "worlds": ["maze"], "plain": False}
@@ -153,6 +179,20 @@ def test_names_tell_fields_apart_and_have_no_odd_characters():
             PLAN + "[[vary]]\nname = 'a'\nworld = ['maze']",
             "vary 'a': unknown key 'world'; did you mean",
         ),
+        (PLAN + "cell = [3]", "cell, entry 1: takes a table, got 3"),
+        (PLAN + "[[cell]]\nmethod = 'rnd'", "cell, entry 1: name is missing"),
+        (PLAN + "[[cell]]\nname = 'a/b'", "cell, entry 1: name takes letters"),
+        (PLAN + "[[cell]]\nname = 'Logs'", "name 'Logs' is that of a file of every sweep"),
+        (PLAN + "[[cell]]\nname = 'a'\nmethod = 'rnd'", "cell, entry 1: a: world is missing"),
+        (
+            PLAN + "[[cell]]\nname = 'a'\nmethod = 'rmd'",
+            "a: unknown method 'rmd'; did you mean rnd",
+        ),
+        (PLAN + "[[cell]]\nname = 'a'\nvary = 1", "cell, entry 1: unknown key 'vary'"),
+        (
+            PLAN + "[[cell]]\nname = 'task_maze'\nmethod = 'rnd'\nworld = 'maze'",
+            "two cells are called task_maze",
+        ),
         (PLAN + "[[vary]]\nname = 'a'\n" * 2, "two cells are called task_maze_a"),
         (PLAN + "[[vary]]\nname = 'a'\n[[vary]]\nname = 'A'", "two cells are called task_maze_A"),
         (
@@ -196,8 +236,9 @@ if rule == "wait":
         print("primax: stopped at step 500", flush=True)
         sys.exit(1)
     signal.signal(signal.SIGTERM, stop)
+    (home / f"{folder.name}.pid").write_text(str(os.getpid()))
     (home / f"{folder.name}.waits").write_text("")
-    for _ in range(1_000):  # ten seconds, whatever a test does
+    for _ in range(20_000):  # not for ever, whatever a test does
         if (home / "go").exists():
             break
         time.sleep(0.01)
@@ -560,6 +601,15 @@ def test_places_fill_the_gpus_evenly_and_share_memory_where_they_must():
     assert launch.places(2, ["0", "1"]) == [
         {"CUDA_VISIBLE_DEVICES": gpu} | shared for gpu in "0101"
     ]
+
+
+def test_runs_that_take_several_gpus_see_all(stage, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    monkeypatch.delenv("JAX_PLATFORMS", raising=False)
+    assert main(["sweep", str(stage.path), "--out", str(stage.home.path), "--devices", "all"]) == 0
+    logs = [stage.home.log(cell).read_text() for cell in stage.plan.cells]
+    assert {log.splitlines()[-1] for log in logs} == {"done 0,1 True"}
+    assert all("--devices all" in log for log in logs)
 
 
 def test_the_sharing_service_is_advised_where_it_does_not_run(stage, capsys, monkeypatch):

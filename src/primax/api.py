@@ -17,7 +17,7 @@ from primax.methods import Method, find_method, find_world, known_method
 from primax.presets import configure
 from primax.runs.cache import use_cache
 from primax.runs.loop import OnWindow, Result, in_memory
-from primax.runs.proceed import TIMES, Job, Listener, begin, proceed
+from primax.runs.proceed import TIMES, Job, Listener, begin, devices_for, proceed
 from primax.runs.progress import Reporter, is_watched, plain_lines
 from primax.runs.read import Run, is_finished, open_run, read_manifest
 from primax.runs.start import begin_program, begin_with
@@ -39,6 +39,7 @@ def train(
     start: str | Path | None = None,
     which: str | None = None,
     take: str = "whole",
+    devices: int | str | None = None,
 ) -> Result:
     """Trains a method in a world, all seeds at once; see `configure` for `preset` and `settings`.
 
@@ -56,6 +57,9 @@ def train(
     `start` is another run's folder or exported file: each seed begins with the critics that seed
     has there, the `last`, the `best` by coverage or those of the `oracle` (`which`), `whole` or
     only their `trunk` (`take`).
+
+    `devices` shares the seeds out evenly among so many, or `"all"`; a run in a folder goes on with
+    as many as it had.
     """
     on_window, tracker = _heard(on_window)
     config, numbers = configure(method, world, preset, settings), parse_seeds(seeds)
@@ -69,17 +73,22 @@ def train(
         _check_names(find_method(method), find_world(world)[0], config)
     use_cache()
     learner = make_learner(config, method, world)
-    if not anyway and not (out and is_finished(read_manifest(folder))):
-        check_room(learner, len(numbers))
+    manifest = read_manifest(folder) if out is not None else {}
+    num_on = 1
+    if not is_finished(manifest):
+        num_on = devices_for(devices, manifest, len(numbers))
+        if not anyway:
+            check_room(learner, len(numbers), num_on)
     is_told = is_watched() if progress is None else progress
     listener = replace(_listener(len(numbers), on_window, is_told), tracker=tracker)
     if out is None:
         with tracker.following(about(config, numbers), listener.on_window) as tell:
-            return in_memory(begin_program(learner, numbers, given, listener.say), tell)
+            program = begin_program(learner, numbers, given, listener.say, num_on)
+            return in_memory(program, tell)
     if not (folder / "config.json").exists():
-        job = begin(folder, learner, numbers, given)
+        job = begin(folder, learner, numbers, given, num_on)
     else:
-        found, job = open_run(folder), Job(folder, learner, numbers)
+        found, job = open_run(folder), Job(folder, learner, numbers, num_on)
         if (found.config, found.given_seeds) != (config, numbers):
             says = "choose another folder"
             if found.given_seeds == numbers and _is_longer(config, found):

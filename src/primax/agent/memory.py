@@ -19,15 +19,18 @@ LIMIT = Path("/sys/fs/cgroup/memory.max")
 """Where a container says what it may have."""
 
 
-def check_room(learner: Learner, num_seeds: int) -> None:
-    """Refuses more seeds than the device has memory for, and says how many fit."""
+def check_room(learner: Learner, num_seeds: int, devices: int = 1) -> None:
+    """Refuses more seeds than a device has memory for, and says how many fit."""
     have, taken = memory()
     a_seed = TIMES * seed_bytes(learner)
-    need = taken + num_seeds * a_seed
+    # CPU devices are parts of one machine, and share its memory.
+    num = num_seeds if jax.default_backend() == "cpu" else num_seeds // devices
+    need = taken + num * a_seed
     if have is not None and need > have:
         fits = max(0, int((have - taken) // a_seed))
+        where = "" if num == num_seeds else f" on each of {devices} devices"
         raise InputError(
-            f"{num_seeds:,} seeds need about {need / 1e9:.1f} GB of memory and there are "
+            f"{num:,} seeds{where} need about {need / 1e9:.1f} GB of memory and there are "
             f"{have / 1e9:.1f} GB, enough for about {fits:,}: give fewer seeds, or a smaller replay; "
             "--anyway (in Python anyway=True) tries all the same"
         )

@@ -11,8 +11,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import NamedSharding
 
 from primax.agent import critics
+from primax.agent.devices import OnEach, each_device, seed_sharding
 from primax.agent.learner import Learner
 from primax.config.schema import Config
 from primax.errors import RunError
@@ -36,6 +38,8 @@ class Program:
     """Control heads or their trunks [seed, head, ...] to begin with, in place of new ones."""
     renew: Callable[..., Any] | None = None
     """Renews learnt keys; None where none are learnt."""
+    sharding: NamedSharding | None = None
+    """Where arrays of all seeds lie; None on one device."""
 
     @property
     def summary(self) -> str:
@@ -63,35 +67,48 @@ class Progress:
     """What they took."""
 
 
-def compile_program(learner: Learner, seeds: tuple[int, ...]) -> Program:
+def compile_program(learner: Learner, seeds: tuple[int, ...], devices: int = 1) -> Program:
     """Lowers and compiles the run for a number of seeds; nothing is executed."""
-    start = time.perf_counter()
+    start, sharding = time.perf_counter(), seed_sharding(devices)
+    num = len(seeds) // devices
+    traced, made = _traced(learner, num), list[list[Any]]()
+    with ThreadPoolExecutor(len(traced)) as pool:  # compiling needs no interpreter
+        for device in each_device(sharding):  # one by one: GPUs find the first one's in the cache
+            with device, multiplying(learner.config):
+                lowered = [part.lower() for part in traced]
+            made.append(list(pool.map(lambda part: part.compile(), lowered)))
+    stats: Any = made[0][0].memory_analysis()
+    memory = {
+        "state_bytes_a_seed": stats.argument_size_in_bytes // num,
+        "temporary_bytes": stats.temp_size_in_bytes,
+    }
+    parts: Any = (
+        made[0] if sharding is None else [OnEach(p, sharding) for p in zip(*made, strict=True)]
+    )
+    window, warm_up, *renew, init = parts
+    took = time.perf_counter() - start
+    program = Program(learner, seeds, init, warm_up, window, took, memory, sharding=sharding)
+    return replace(program, renew=renew[0]) if renew else program
+
+
+def _traced(learner: Learner, num_seeds: int) -> list[Any]:
+    """The parts of a run for so many seeds: window, warm-up, where keys are learnt renewal, init."""
     with multiplying(learner.config):
-        ids = jax.ShapeDtypeStruct((len(seeds),), jnp.int32)
+        ids = jax.ShapeDtypeStruct((num_seeds,), jnp.int32)
         clock = jax.ShapeDtypeStruct((), jnp.int32)
         root = jax.eval_shape(lambda: jax.random.key(0))
-        state = state_like(learner, len(seeds))
+        state = state_like(learner, num_seeds)
         keys = learner.keys
         parts = [
             learner.window,
             learner.warm_up,
             *([learner.renew] if keys and keys.learns else []),
         ]
-        lowered = [
-            jax.jit(jax.vmap(part, in_axes=(0, None)), donate_argnums=0).lower(state, clock)
+        traced = [
+            jax.jit(jax.vmap(part, in_axes=(0, None)), donate_argnums=0).trace(state, clock)
             for part in parts
         ]
-        lowered.append(jax.jit(jax.vmap(learner.init, in_axes=(None, 0))).lower(root, ids))
-    with ThreadPoolExecutor(len(lowered)) as pool:  # compiling needs no interpreter
-        window, warm_up, *renew, init = pool.map(lambda part: part.compile(), lowered)
-    stats: Any = window.memory_analysis()
-    memory = {
-        "state_bytes_a_seed": stats.argument_size_in_bytes // len(seeds),
-        "temporary_bytes": stats.temp_size_in_bytes,
-    }
-    took = time.perf_counter() - start
-    made = Program(learner, seeds, init, warm_up, window, took, memory)
-    return replace(made, renew=renew[0]) if renew else made
+        return [*traced, jax.jit(jax.vmap(learner.init, in_axes=(None, 0))).trace(root, ids)]
 
 
 def multiplying(config: Config) -> AbstractContextManager[Any]:
@@ -99,11 +116,12 @@ def multiplying(config: Config) -> AbstractContextManager[Any]:
     return jax.default_matmul_precision("highest" if config.net.precision == "highest" else None)
 
 
-def state_like(learner: Learner, num_seeds: int) -> Any:
-    """Shapes and types of a run's state."""
+def state_like(learner: Learner, num_seeds: int, sharding: NamedSharding | None = None) -> Any:
+    """Shapes and types of a run's state, and where it lies."""
     root = jax.eval_shape(lambda: jax.random.key(0))
     ids = jax.ShapeDtypeStruct((num_seeds,), jnp.int32)
-    return jax.eval_shape(jax.vmap(learner.init, in_axes=(None, 0)), root, ids)
+    like = jax.eval_shape(jax.vmap(learner.init, in_axes=(None, 0)), root, ids)
+    return like if sharding is None else jax.tree.map(lambda x: x.update(sharding=sharding), like)
 
 
 def windows(
@@ -157,10 +175,12 @@ def _check_fixed(fixed: dict[str, np.ndarray], state: Any, clock: int) -> None:
 
 def _first(program: Program) -> Any:
     """The state before the first step."""
-    state = program.init(jax.random.key(0), jnp.asarray(program.seeds, jnp.int32))
+    ids = jax.device_put(jnp.asarray(program.seeds, jnp.int32), program.sharding)
+    state = program.init(jax.random.key(0), ids)
     if program.networks is None:
         return state
     given = critics.begin_with(state.critics, program.networks)
+    given = jax.device_put(given, program.sharding)
     return eqx.tree_at(lambda state: state.critics, state, given)
 
 

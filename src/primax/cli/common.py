@@ -78,11 +78,11 @@ def asked(args: argparse.Namespace) -> tuple[Config, tuple[int, ...]]:
     return config, seeds
 
 
-def prepare(config: Config, num_seeds: int, anyway: bool) -> Learner:
+def prepare(config: Config, num_seeds: int, anyway: bool, devices: int = 1) -> Learner:
     """The learner of a configuration, if that many seeds fit into memory."""
     learner = make_learner(config)
     if not anyway:
-        check_room(learner, num_seeds)
+        check_room(learner, num_seeds, devices)
     return learner
 
 

@@ -20,7 +20,7 @@ from primax.paper.evidence import Runs
 from primax.paper.experiments import CELLS, SCALES, select
 from primax.paper.pages.embed import fill
 from primax.paper.pages.write import write_all
-from primax.paper.plan import told
+from primax.paper.plan import as_sweep, told
 from primax.paper.predict import at_pace
 from primax.paper.reproduce import ABSENT, Home, Task
 from primax.runs.proceed import Listener
@@ -63,6 +63,12 @@ def options(parser: argparse.ArgumentParser) -> None:
         help="only print the names of runs still to do, one per line, for xargs",
     )
     parser.add_argument(
+        "--write-plan",
+        action="store_true",
+        help="only write the runs as a plan for primax sweep, which makes them several at a time, "
+        "on several GPUs or on a cluster",
+    )
+    parser.add_argument(
         "--no-run",
         action="store_true",
         help="run nothing; write pages from the runs that are there",
@@ -94,6 +100,11 @@ def run(args: argparse.Namespace) -> None:
             )
     home = reproduce.open_home(args.out, args.scale, args.runs)
     cells = select(args.only, args.scale)
+    if args.write_plan:
+        can = [cell for cell in cells if cell.variant.is_available]
+        written = reproduce.put_plan(home, as_sweep(home, can))
+        console.print(f"{len(can)} runs in {written}; primax sweep {home.runs} makes them")
+        return
     if not (args.no_pages or args.names):
         matplotlib()  # before hours of work, not after
     start_jax(" ".join(SAME_BITS))

@@ -3,15 +3,16 @@ to the bit as those of an uninterrupted run. With --steps, makes a finished run 
 
 import argparse
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from primax.adapters.trackers import tracker
 from primax.agent.memory import check_room
 from primax.cli.common import SAME_BITS, start_jax, work_console
-from primax.cli.train import announce, in_folder, save_option, track_option
+from primax.cli.train import announce, devices_option, in_folder, save_option, track_option
 from primax.errors import InputError, check_range
 from primax.runs.extend import extend
-from primax.runs.proceed import reopen
+from primax.runs.proceed import devices_for, reopen
 from primax.runs.read import is_finished, read_manifest
 
 
@@ -25,6 +26,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     )
     save_option(parser)
     track_option(parser)
+    devices_option(parser, "as many as the run had")
     parser.add_argument(
         "--anyway",
         action="store_true",
@@ -41,9 +43,12 @@ def run(args: argparse.Namespace) -> None:
     start_jax(_flags(args.dir))
     allow = frozenset(name for name in ("anyway", "restart") if getattr(args, name))
     job, console = reopen(args.dir), work_console()
-    is_over = is_finished(read_manifest(args.dir)) and args.steps is None
-    if not args.anyway and not is_over:
-        check_room(job.learner, len(job.seeds))
+    manifest = read_manifest(args.dir)
+    if not is_finished(manifest) or args.steps is not None:
+        devices = devices_for(args.devices, manifest, len(job.seeds), "--devices")
+        job = replace(job, devices=devices)
+        if not args.anyway:
+            check_room(job.learner, len(job.seeds), job.devices)
     if args.steps is not None:
         job = extend(job, args.steps, allow)
         announce(console, job.config)

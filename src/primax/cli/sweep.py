@@ -3,6 +3,7 @@ runs are continued."""
 
 import argparse
 import time
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -10,16 +11,26 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from primax.adapters.trackers import tracker
+from primax.agent.devices import parse_devices
 from primax.cli.common import work_console
-from primax.cli.train import save_option
-from primax.errors import check_range
+from primax.cli.train import devices_option, save_option, track_option
+from primax.config.fields import flatten, parse_pairs
+from primax.errors import check_choice, check_range
 from primax.output.sheet import clock
 from primax.paper.predict import at_pace, side_by_side
 from primax.sweep import launch
+from primax.sweep.dask import client, dask
+from primax.sweep.launch import GPU
 from primax.sweep.plan import read_plan
+from primax.sweep.remote import Sweep
+from primax.sweep.slurm import executor, slurm
+from primax.sweep.slurm_config import EXTRA, SlurmConfig, configured
 from primax.sweep.stand import PLAN, Home, Stand, begin, check_home, in_order, stand, told
 from primax.sweep.work import Account, work_all
 
+LOCAL = "local"
+LAUNCHERS = (LOCAL, "slurm", "dask")
 LIVE_EVERY_S, PLAIN_EVERY_S = 1.0, 60.0
 """Seconds between looks at the folders, in a terminal and elsewhere."""
 
@@ -44,44 +55,114 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--status", "--plan", action="store_true", help="only print where every run stands"
     )
+    parser.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="CELL",
+        help="make only this run of the plan; can be given several times",
+    )
+    parser.add_argument(
+        "--launcher",
+        default=LOCAL,
+        metavar="NAME",
+        help=f"who starts the runs: {', '.join(LAUNCHERS)} (default: %(default)s)",
+    )
+    parser.add_argument("--address", metavar="URL", help="of the Dask scheduler: tcp://host:8786")
+    parser.add_argument(
+        "--slurm",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="FIELD=VALUE",
+        help="what a job is given, before what the plan says: "
+        f"{', '.join(flatten(SlurmConfig()))}, or {EXTRA}NAME for any other parameter of sbatch",
+    )
+    devices_option(parser, "1; passed on to every run")
     save_option(parser)
+    track_option(parser)
 
 
 def run(args: argparse.Namespace) -> None:
+    check_choice("--launcher", args.launcher, LAUNCHERS)
     check_range("--jobs", args.jobs, 1, 1_000)
     check_range("--save-every", args.save_every, 0, 1e6)
+    tracker(args.track)  # a wrong name ends here
     is_folder = args.plan.is_dir()
     home = Home(args.out or (args.plan if is_folder else Path(args.plan.stem)))
     plan = read_plan(args.plan / PLAN if is_folder else args.plan)
     check_home(home, plan)
-    gpus = launch.devices()
-    platform, places = "gpu" if gpus else "cpu", launch.places(args.jobs, gpus)
-    stands = [stand(home, cell) for cell in plan.cells]
+    job_settings = plan.slurm | parse_pairs(args.slurm, "--slurm")
+    configured(job_settings)
+    if args.devices is not None:
+        parse_devices(args.devices, "--devices")
+    cells = plan.only(args.only)
+    platform, places = _room(args)
+    stands = [stand(home, cell) for cell in cells]
     if args.status:
-        print("\n".join(told(home, stands, len(places), platform)))
+        print("\n".join(told(home, stands, len(places) or len(stands), platform)))
         return
-    begin(home, plan)
-    console = work_console()
-    stands = in_order(stands, platform)
-    seconds = [one.left(platform) for one in stands]
-    left = clock(side_by_side(seconds, min(len(places), len(seconds)), platform))
-    where = f" on {len(gpus)} GPUs" if len(gpus) > 1 else ""
-    console.print(
-        f"{sum(map(bool, seconds))} of {len(seconds)} runs to do, {len(places)} at a time{where}: "
-        f"about {left}",
-        soft_wrap=True,
-    )
-    if gpus and args.jobs > 1 and not launch.has_mps():
-        console.print("runs share a GPU better after: nvidia-cuda-mps-control -d", soft_wrap=True)
-    passed = ["--save-every", f"{args.save_every:g}"]
-    passed += [word for package in args.plugin for word in ("--plugin", package)]
-    account = Account()
-    with Board(console, home, stands, account, platform) as board:
-        launcher = partial(launch.local, places=places, tick=board.tick, say=board.say)
-        work_all(home, stands, launcher, account, board.say, passed)
+    console, account = work_console(), Account()
+    board = Board(console, home, in_order(stands, platform), account, platform)
+    sweep = Sweep(home, {cell.name: cell for cell in cells}, _passed(args), board.tick, board.say)
+    with ExitStack() as stack:
+        launcher = _launcher(args, sweep, job_settings, places, stack)
+        begin(home, plan)
+        _announce(console, args, board, places)
+        with board:
+            work_all(home, board.stands, launcher, account, board.say, sweep.options)
     held = f"; left to other processes: {', '.join(account.held)}" if account.held else ""
-    through = f"{len(account.through)} of {len(plan.cells)} runs are finished{held}"
+    through = f"{len(account.through)} of {len(cells)} runs are finished{held}"
     console.print(f"{through}; see primax report {home.path}", soft_wrap=True)
+
+
+def _room(args: argparse.Namespace) -> tuple[str, list[launch.Place]]:
+    """What the runs will have, and the places for them here; none where others look after that."""
+    if args.launcher != LOCAL:
+        return "gpu", []
+    gpus = launch.devices()
+    places = launch.places(args.jobs, [] if args.devices else gpus)  # who takes several sees all
+    return "gpu" if gpus else "cpu", places
+
+
+def _passed(args: argparse.Namespace) -> list[str]:
+    """Options of every run."""
+    passed = ["--save-every", f"{args.save_every:g}"]
+    passed += ["--devices", args.devices] if args.devices else []
+    passed += ["--track", *args.track] if args.track else []
+    return passed + [word for package in args.plugin for word in ("--plugin", package)]
+
+
+def _launcher(
+    args: argparse.Namespace,
+    sweep: Sweep,
+    job_settings: dict[str, str],
+    places: list[launch.Place],
+    stack: ExitStack,
+) -> launch.Launcher:
+    """Whoever starts the runs; refused before anything is written."""
+    if args.launcher == "slurm":
+        return partial(slurm, executor=executor(sweep.home.path, job_settings), sweep=sweep)
+    if args.launcher == "dask":
+        return partial(dask, client=stack.enter_context(client(args.address)), sweep=sweep)
+    return partial(launch.local, places=places, tick=sweep.tick, say=sweep.say)
+
+
+def _announce(
+    console: Console, args: argparse.Namespace, board: "Board", places: list[launch.Place]
+) -> None:
+    """How much there is to do, and how long it should take."""
+    seconds = list(board.seconds.values())
+    todo = f"{sum(map(bool, seconds))} of {len(seconds)} runs to do"
+    if not places:
+        console.print(f"{todo}, by {args.launcher}", soft_wrap=True)
+        return
+    left = clock(side_by_side(seconds, min(len(places), len(seconds)), board.platform))
+    num = len({place.get(GPU) for place in places if GPU in place})
+    where = f" on {num} GPUs" if num > 1 else ""
+    console.print(f"{todo}, {len(places)} at a time{where}: about {left}", soft_wrap=True)
+    if num and args.jobs > 1 and not launch.has_mps():
+        console.print("runs share a GPU better after: nvidia-cuda-mps-control -d", soft_wrap=True)
 
 
 class Board:
@@ -96,6 +177,7 @@ class Board:
         platform: str,
     ):
         self.console, self.home, self.account = console, home, account
+        self.stands, self.platform = stands, platform
         self.began_at = {one.cell.name: one.share for one in stands}
         self.seconds = {one.cell.name: one.left(platform) for one in stands}
         self.live = Live(console=console, auto_refresh=False) if console.is_terminal else None

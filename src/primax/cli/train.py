@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from primax.adapters.trackers import TRACKERS, tracker
+from primax.agent.devices import num_devices
 from primax.agent.learner import Learner
 from primax.cli.common import asked, plain_console, prepare, run_options, work_console
 from primax.config.schema import TAKES, Config
@@ -59,6 +60,8 @@ def options(parser: argparse.ArgumentParser) -> None:
     )
     save_option(parser)
     track_option(parser)
+    devices_option(parser, "1")
+    parser.set_defaults(devices="1")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -70,15 +73,16 @@ def run(args: argparse.Namespace) -> None:
         config, given = begin_with(args.start, args.which, args.take, config, seeds, say)
     elif (args.which, args.take) != (None, "whole"):
         raise InputError("--which and --take are of the networks to begin with: give --from too")
-    learner = prepare(config, len(seeds), args.anyway)
+    devices = num_devices(args.devices, len(seeds), "--devices")
+    learner = prepare(config, len(seeds), args.anyway, devices)
     console = work_console()
     announce(console, learner.config)
     warn(console, learner.config, args)
     if args.out:
-        job = begin(args.out, learner, seeds, given)
+        job = begin(args.out, learner, seeds, given, devices)
         in_folder(console, job, args.save_every, tracker=followed)
     else:
-        result = execute(console, learner, seeds, given, followed)
+        result = execute(console, learner, seeds, given, devices, followed)
         console.print(summary(learner, result.episodes, seeds))
 
 
@@ -113,6 +117,15 @@ def track_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def devices_option(parser: argparse.ArgumentParser, default: str) -> None:
+    parser.add_argument(
+        "--devices",
+        metavar="N",
+        help="share the seeds out evenly among so many devices of this machine, or all (default: "
+        f"{default})",
+    )
+
+
 def in_folder(
     console: Console,
     job: Job,
@@ -140,12 +153,13 @@ def execute(
     learner: Learner,
     seeds: tuple[int, ...],
     given: bytes | None = None,
+    devices: int = 1,
     tracker: Tracker = Tracker(),  # noqa: B008 (frozen)
 ) -> Result:
     """Compiles and trains, telling a person how it goes."""
     reporter = Reporter(console, len(seeds))
     with tracker.following(about(learner.config, seeds), reporter) as tell:
-        program = begin_program(learner, seeds, given, console.print)
+        program = begin_program(learner, seeds, given, console.print, devices)
         with reporter:
             return in_memory(program, tell)
 

@@ -182,15 +182,15 @@ def flatten(config: Any) -> dict[str, Any]:
     return {field.name: field.value for field in walk(config)}
 
 
-def parse_pairs(pairs: Iterable[str]) -> dict[str, str]:
+def parse_pairs(pairs: Iterable[str], option: str = "--set") -> dict[str, str]:
     """`["a.b=c"]` to `{"a.b": "c"}`; a field given twice is refused."""
     settings: dict[str, str] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name.strip():
-            raise InputError(f"--set takes FIELD=VALUE, got {pair!r}")
+            raise InputError(f"{option} takes FIELD=VALUE, got {pair!r}")
         if name.strip() in settings:
-            raise InputError(f"--set gives {name.strip()} twice")
+            raise InputError(f"{option} gives {name.strip()} twice")
         settings[name.strip()] = value.strip()
     return settings
 

@@ -105,11 +105,14 @@ class Cell:
         """The seeds it runs at a scale."""
         return tuple(range(min(SCALES[scale].seeds, self.variant.seeds)))
 
+    def settings(self, scale: str) -> Settings:
+        """What is set beside the preset of a scale."""
+        settings = self.variant.small.get(scale, self.variant.settings)
+        return SCALES[scale].settings.get(self.world, {}) | settings
+
     def config(self, scale: str) -> Config:
         """Its configuration at a scale."""
-        settings = self.variant.small.get(scale, self.variant.settings)
-        settings = SCALES[scale].settings.get(self.world, {}) | settings
-        return configure(self.variant.method, self.world, scale, settings)
+        return configure(self.variant.method, self.world, scale, self.settings(scale))
 
 
 def cell_name(variant: str, world: str) -> str:

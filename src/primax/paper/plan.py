@@ -1,9 +1,11 @@
 """What a reproduction has to do, in lines for people."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 
 from primax.output.sheet import aligned, clock
+from primax.paper.experiments import Cell
 from primax.paper.reproduce import HALFWAY, Home, Task, in_all
 from primax.runs.read import BROKEN
 
@@ -30,6 +32,27 @@ def told(home: Home, tasks: list[Task], jobs: int, platform: str) -> Iterator[st
         how = "one after another" if jobs == 1 else f"{jobs} side by side"
         rates = RATES.get(platform, RATES["cpu"])  # as `predict` does
         yield f"about {seconds:,.0f} seconds in all ({clock(seconds)}), {how}, from {rates}"
+
+
+def as_sweep(home: Home, cells: list[Cell]) -> str:
+    """The same runs as a plan for `primax sweep`, in TOML: their folders have the names of the cells."""
+    lines = [
+        f"# The paper's runs at scale {home.scale}: primax sweep {home.runs} makes them.",
+        f"preset = {_text(home.scale)}",
+    ]
+    for cell in cells:
+        settings = cell.settings(home.scale).items()
+        said = {"name": cell.name, "method": cell.variant.method, "world": cell.world}
+        lines += ["", "[[cell]]", *(f"{key} = {_text(value)}" for key, value in said.items())]
+        lines += [f"seeds = {len(cell.seeds(home.scale))}"]
+        pairs = ", ".join(f"{_text(key)} = {_text(value)}" for key, value in settings)
+        lines += [f"set = {{ {pairs} }}"] * bool(pairs)
+    return "\n".join([*lines, ""])
+
+
+def _text(value: str) -> str:
+    """Text as TOML has it, which for plain names is as JSON has it."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _row(home: Home, task: Task) -> tuple[str, str, str, str]:

@@ -86,6 +86,17 @@ def begin(home: Home) -> None:
         raise InputError(f"cannot write {home.path}: {error.strerror}") from error
 
 
+def put_plan(home: Home, text: str) -> Path:
+    """Puts a plan for `primax sweep` where the runs will be."""
+    begin(home)
+    try:
+        home.runs.mkdir(parents=True, exist_ok=True)
+        disk.put(home.runs / "plan.toml", text.encode())
+    except OSError as error:
+        raise InputError(f"cannot write {home.runs}: {error.strerror}") from error
+    return home.runs / "plan.toml"
+
+
 def plan(home: Home, cells: list[Cell], platform: str) -> list[Task]:
     """Where every cell stands."""
     there, tasks = Runs.under(home.runs, home.scale), []

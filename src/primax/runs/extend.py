@@ -34,7 +34,7 @@ def extend(job: Job, steps: str, allow: frozenset[str] = frozenset()) -> Job:
             raise InputError(f"{folder} was in use by another process: try again")
         with disk_errors(folder):
             _write(run, config)
-    return reopen(folder)
+    return reopen(folder, job.devices)
 
 
 def longer(config: Config, steps: str) -> Config:
@@ -79,7 +79,7 @@ def _check_whole(job: Job, run: Run, anyway: bool) -> None:
             read_whole(folder / name, run.digest(name))
     except (InputError, OSError, checkpoints.DamagedError) as error:
         raise InputError(f"{folder} cannot be made longer: {error}") from error
-    same_machine(checkpoint.about.get("provenance", {}), anyway)
+    same_machine(checkpoint.about.get("provenance", {}), job, anyway)
     run.state(job.learner)  # refused where it does not fit
 
 

@@ -62,12 +62,11 @@ class Result:
         return shown.figure(self.config, self.seeds, (self.episodes, self.windows), column)
 
 
-def compiled(learner: Learner, seeds: tuple[int, ...], say: Say) -> Program:
+def compiled(learner: Learner, seeds: tuple[int, ...], say: Say, devices: int = 1) -> Program:
     """The program of a run, telling a person that it is being made and what it took."""
-    say(
-        f"compiling for {len(seeds)} seed{'s' * (len(seeds) > 1)} on {jax.devices()[0].device_kind} …"
-    )
-    program = compile_program(learner, seeds)
+    where = f"{devices} × " * (devices > 1) + jax.devices()[0].device_kind
+    say(f"compiling for {len(seeds)} seed{'s' * (len(seeds) > 1)} on {where} …")
+    program = compile_program(learner, seeds, devices)
     say(program.summary)
     return program
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from primax import files
+from primax.agent.devices import num_devices, seed_sharding
 from primax.agent.learner import Learner, make_learner
 from primax.agent.training import Program, Progress, state_like
 from primax.config.schema import Config
@@ -19,7 +20,7 @@ from primax.runs import checkpoints, disk, records, trees
 from primax.runs.config_json import create, to_bytes
 from primax.runs.loop import OnWindow, Say, loop
 from primax.runs.provenance import differences, provenance
-from primax.runs.read import Run, is_finished, open_run, reached, read_manifest
+from primax.runs.read import Run, devices_in, is_finished, open_run, reached, read_manifest
 from primax.runs.start import FILE as START
 from primax.runs.start import begin_program, networks
 from primax.runs.stops import disk_errors, interrupts, locked
@@ -40,6 +41,13 @@ class Job:
     folder: Path
     learner: Learner
     seeds: tuple[int, ...]
+    devices: int = 1
+    """How many the seeds are shared out among."""
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """What makes the numbers here and now."""
+        return provenance() | {"devices": self.devices}
 
     @property
     def config(self) -> Config:
@@ -59,7 +67,11 @@ class Listener:
 
 
 def begin(
-    folder: Path, learner: Learner, seeds: tuple[int, ...], start: bytes | None = None
+    folder: Path,
+    learner: Learner,
+    seeds: tuple[int, ...],
+    start: bytes | None = None,
+    devices: int = 1,
 ) -> Job:
     """A new run: its folder is made and its configuration written before anything costs time.
 
@@ -68,13 +80,13 @@ def begin(
     if start is not None:
         networks(start, learner, seeds)  # refused here, where they do not fit
     create(folder, learner.config, seeds, {} if start is None else {START: start})
-    return Job(folder, learner, seeds)
+    return Job(folder, learner, seeds, devices)
 
 
-def reopen(folder: Path) -> Job:
+def reopen(folder: Path, devices: int = 1) -> Job:
     """The run a folder holds."""
     run = open_run(folder)
-    return Job(folder, make_learner(run.config), run.given_seeds)
+    return Job(folder, make_learner(run.config), run.given_seeds, devices)
 
 
 def proceed(
@@ -151,11 +163,12 @@ def _recover(
         clock, start = 0, None
     else:
         _check_config(folder, checkpoint, extensions(manifest))
-        same_machine(checkpoint.about.get("provenance", {}), "anyway" in allow)
+        same_machine(checkpoint.about.get("provenance", {}), job, "anyway" in allow)
         checkpoints.rewind(folder, checkpoint)
         if "maps.npz" in checkpoint.about["tables"] and checkpoint.clock < job.config.total_steps:
             _take_up(job, checkpoint)
-        state = trees.restore(checkpoint.state, state_like(job.learner, len(job.seeds)))
+        like = state_like(job.learner, len(job.seeds), seed_sharding(job.devices))
+        state = trees.restore(checkpoint.state, like)
         clock, start = checkpoint.clock, (state, checkpoint.clock)
         say(f"going on from step {clock:,}")
     again = manifest.get("recomputed_steps")
@@ -195,9 +208,28 @@ def _take_up(job: Job, checkpoint: checkpoints.Checkpoint) -> None:
     disk.keep_only(folder, disk.TABLES)
 
 
-def same_machine(then: dict[str, Any], anyway: bool) -> None:
+def devices_for(
+    given: int | str | None, manifest: dict[str, Any], num_seeds: int, name: str = "devices"
+) -> int:
+    """How many a run is to have: as many as a person asks for, else as many as it had."""
+    if given is not None:
+        return num_devices(given, num_seeds, name)
+    before = devices_in(manifest)
+    try:
+        return num_devices(before, num_seeds, name)
+    except InputError as error:
+        fewer = f"{name} takes another number, with which the run is no longer the same to the bit"
+        raise InputError(f"this run has {error}; {fewer}") from error
+
+
+def same_machine(then: dict[str, Any], job: Job, anyway: bool) -> None:
     """Refuses to go on where bits would differ from an uninterrupted run, unless told to."""
-    odd = differences(then, provenance())
+    odd, num = differences(then, provenance()), len(job.seeds)
+    if (before := devices_in(then)) != job.devices:
+        widths = f"{num // before} seeds a device are now {num // job.devices}"
+        odd.append(
+            f"devices was {before}, is now {job.devices}: {widths}, which rounds differently"
+        )
     if odd and not anyway:
         raise InputError(
             "this run was made with another version, device or flags, so the rest may not be the same "
@@ -217,7 +249,7 @@ def _work(
     part["from_step"] = start[1] if start else 0
     before = manifest.get("parts")
     manifest["parts"] = [*(before if isinstance(before, list) else ()), part]
-    manifest |= {**provenance(), "steps": job.config.total_steps, "seeds": len(job.seeds)}
+    manifest |= {**job.provenance, "steps": job.config.total_steps, "seeds": len(job.seeds)}
     if "extended" in manifest:  # the last may have been noted, and not begun
         manifest["extended"] = extensions(manifest, job.config.total_steps)
     disk.write_whole(job.folder / "manifest.json", to_bytes(manifest))
@@ -242,7 +274,7 @@ def _train(
 ) -> None:
     """Compiles the run and trains to its end; of the part it is, the last, it says what it took."""
     source = job.folder / START if start is None and job.config.start else None
-    program = begin_program(job.learner, job.seeds, source, listener.say)
+    program = begin_program(job.learner, job.seeds, source, listener.say, job.devices)
     manifest["memory"] = program.memory
     part, began = manifest["parts"][-1], time.monotonic()
     listening = nullcontext(listener.is_asked) if listener.is_asked else interrupts()
@@ -270,7 +302,7 @@ class _Keeper:
 
     def __init__(self, job: Job, on_window: OnWindow, every_s: float, is_asked: IsAsked):
         self.job, self.on_window, self.every_s, self.is_asked = job, on_window, every_s, is_asked
-        self.about = {"provenance": provenance(), "config": config_hash(job.folder)}
+        self.about = {"provenance": job.provenance, "config": config_hash(job.folder)}
         self.saved = time.monotonic()
 
     def keep(self, state: Any, progress: Progress) -> None:

@@ -84,6 +84,11 @@ class Run:
         """Environment steps a seed took; None while the run goes on."""
         return self.manifest["steps"] if self.is_finished else None
 
+    @property
+    def devices(self) -> int:
+        """How many its seeds were shared out among, the last time somebody worked on it."""
+        return devices_in(self.manifest)
+
     def digest(self, name: str) -> str | None:
         """Of one of the run's files, uncompressed, as it was when the run had finished."""
         files = self.manifest.get("files") if self.is_finished else None
@@ -264,6 +269,12 @@ class Run:
     def state(self, learner: Learner) -> Any:
         """What the newest checkpoint holds, for every seed in the order given."""
         return trees.restore(self.checkpoint.state, state_like(learner, len(self.given_seeds)))
+
+
+def devices_in(made: dict[str, Any]) -> int:
+    """Of how many a manifest or a checkpoint tells; older ones do not say it, and had one."""
+    num = made.get("devices")
+    return num if type(num) is int and num > 0 else 1
 
 
 def is_finished(manifest: dict[str, Any]) -> bool:

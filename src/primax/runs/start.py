@@ -62,12 +62,14 @@ def begin_with(
     return replace(config, start=start), to_bytes(kept)
 
 
-def begin_program(learner: Learner, seeds: tuple[int, ...], source: Source, say: Say) -> Program:
+def begin_program(
+    learner: Learner, seeds: tuple[int, ...], source: Source, say: Say, devices: int = 1
+) -> Program:
     """The compiled program; with networks to begin with, if there are any, that are looked at first."""
     if source is None:
-        return compiled(learner, seeds, say)
+        return compiled(learner, seeds, say, devices)
     given = networks(source, learner, seeds)
-    return replace(compiled(learner, seeds, say), networks=given)
+    return replace(compiled(learner, seeds, say, devices), networks=given)
 
 
 def networks(source: bytes | Path, learner: Learner, seeds: tuple[int, ...]) -> Any:

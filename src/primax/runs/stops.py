@@ -57,7 +57,7 @@ def on_ctrl_c(line: str, is_first: bool = False) -> Generator[None]:
 
 @contextmanager
 def interrupts(last: Callable[[], object] = bool) -> Generator[Callable[[], bool]]:
-    """Turns Ctrl-C, a scheduler's signal and a closed terminal into a question asked between windows.
+    """Turns Ctrl-C, a scheduler's signals and a closed terminal into a question asked between windows.
 
     A second Ctrl-C does not wait: `last` is called, and the process ends, threads and all, as if it
     had been killed.
@@ -73,7 +73,8 @@ def interrupts(last: Callable[[], object] = bool) -> Generator[Callable[[], bool
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False  # signals go to the main thread, which may not be ours
         return
-    every = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    # A scheduler sends SIGTERM, and SIGUSR2 before a time limit.
+    every = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR2)
     # What is ignored stays so: `nohup` works by that.
     kinds = [kind for kind in every if signal.getsignal(kind) is not signal.SIG_IGN]
     before = [signal.signal(kind, note) for kind in kinds]

@@ -63,6 +63,11 @@ def _check_fits(headers: dict[str, npz.Header], wanted: dict[str, Any]) -> None:
 
 
 def _made(array: np.ndarray, like: Any) -> jax.Array:
-    if _is_key(like):
-        return jax.random.wrap_key_data(jnp.asarray(array))
-    return jnp.asarray(array.view(jnp.bfloat16) if like.dtype == jnp.bfloat16 else array)
+    is_short = like.dtype == jnp.bfloat16
+    made = _put(array.view(jnp.bfloat16) if is_short else array, getattr(like, "sharding", None))
+    return jax.random.wrap_key_data(made) if _is_key(like) else made
+
+
+def _put(array: np.ndarray, sharding: jax.sharding.Sharding | None) -> jax.Array:
+    """Where it is to lie, without passing through a device that has no room for all of it."""
+    return jnp.asarray(array) if sharding is None else jax.device_put(array, sharding)

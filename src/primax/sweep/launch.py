@@ -19,6 +19,7 @@ CANNOT_START = 127
 """The status a shell would give."""
 ASK_S = 30.0
 """Seconds in which nvidia-smi answers."""
+GPU = "CUDA_VISIBLE_DEVICES"
 Place = dict[str, str]
 """Room for one process: what it finds in its environment."""
 
@@ -149,7 +150,7 @@ def devices() -> list[str]:
     """The GPUs there are, as CUDA_VISIBLE_DEVICES names them; none where jax is to use the CPU."""
     if os.environ.get("JAX_PLATFORMS", "") == "cpu":
         return []
-    given = os.environ.get("CUDA_VISIBLE_DEVICES")
+    given = os.environ.get(GPU)
     if given is not None:
         return list(
             takewhile(lambda name: name not in ("", "-1"), map(str.strip, given.split(",")))
@@ -167,7 +168,7 @@ def places(jobs: int, gpus: list[str]) -> list[Place]:
     if not gpus:
         return [{} for _ in range(jobs)]
     share = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"} if jobs > 1 else {}
-    return [{"CUDA_VISIBLE_DEVICES": gpu} | share for _ in range(jobs) for gpu in gpus]
+    return [{GPU: gpu} | share for _ in range(jobs) for gpu in gpus]
 
 
 def has_mps() -> bool:

@@ -10,7 +10,13 @@
     set = { reward.gate_weight = 0 }
 
 Each method in each world is run as it is, and once more for every variant; each of these for every
-combination of the grid's values.
+combination of the grid's values. Runs may also be named one by one:
+
+    [[cell]]
+    name = "gate0"
+    method = "prime"
+    world = "maze"
+    set = { reward.gate_weight = 0 }
 """
 
 import math
@@ -30,6 +36,7 @@ from primax.errors import InputError, check_range, hint
 from primax.methods import find_method, find_world
 from primax.presets import configure
 from primax.runs.read import leaves
+from primax.sweep.slurm_config import configured
 from primax.worlds import world_name
 
 Settings = dict[str, str]
@@ -38,6 +45,8 @@ MOST_CELLS = 10_000
 LONGEST = 150
 """Characters of a cell's name; file systems take 255 bytes."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+KEYS = ("methods", "worlds", "preset", "seeds", "plain", "set", "grid", "vary", "cell", "slurm")
+TAKEN = ("logs", "slurm", "plan.toml")
 KINDS: dict[type, str] = {list: "a list", str: "text", bool: "true or false", dict: "a table"}
 
 
@@ -84,6 +93,16 @@ class Plan:
 
     raw: bytes
     cells: list[Cell]
+    slurm: Settings = field(default_factory=dict)
+    """What it says of jobs of Slurm."""
+
+    def only(self, names: list[str]) -> list[Cell]:
+        """The cells of these names, or all if none is given."""
+        known = {cell.name: cell for cell in self.cells}
+        for name in names:
+            if name not in known:
+                raise InputError(f"--only: the plan has no cell {name!r}{hint(name, known)}")
+        return [cell for cell in self.cells if not names or cell.name in names]
 
 
 def read_plan(path: Path) -> Plan:
@@ -97,14 +116,19 @@ def read_plan(path: Path) -> Plan:
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not TOML: {error}") from error
     with _at(path):
-        return Plan(raw, plan_cells(content))
+        slurm = {key: _text(f"slurm: {key}", value) for key, value in _fields(content, "slurm")}
+        configured(slurm)
+        return Plan(raw, plan_cells(content), slurm)
 
 
 def plan_cells(content: dict[str, Any]) -> list[Cell]:
-    """The cells of a plan: method by method, world by world, variant by variant."""
-    _check_keys(content, ("methods", "worlds", "preset", "seeds", "plain", "set", "grid", "vary"))
-    methods = _names(content, "methods", lambda name: find_method(name).name)
-    worlds = _names(content, "worlds", _world_name)
+    """The cells of a plan: method by method, world by world, variant by variant; then those named."""
+    _check_keys(content, KEYS)
+    entries = _get(content, "cell", list, [])
+    if entries:  # then there need be no product of methods and worlds
+        content = {"methods": [], "worlds": []} | content
+    methods = _names(content, "methods", lambda name: find_method(name).name, bool(entries))
+    worlds = _names(content, "worlds", _world_name, bool(entries))
     settings, grid = _settings(content)
     base = Variant("", methods, worlds, _seeds(content, "15"), settings, grid)
     variants = [base] if _get(content, "plain", bool, True) else []
@@ -112,7 +136,7 @@ def plan_cells(content: dict[str, Any]) -> list[Cell]:
         named = isinstance(entry, dict) and isinstance(entry.get("name"), str)
         with _at(f"vary {entry['name']!r}" if named else f"vary, entry {i}"):
             variants.append(_variant(entry, base))
-    num = sum(variant.size for variant in variants)
+    num = sum(variant.size for variant in variants) + len(entries)
     if not 1 <= num <= MOST_CELLS:
         raise InputError(f"it has {num:,} cells: a plan has from 1 to {MOST_CELLS:,}")
     preset = _get(content, "preset", str, "paper")
@@ -124,6 +148,9 @@ def plan_cells(content: dict[str, Any]) -> list[Cell]:
         if method in variant.methods and world in variant.worlds
         for values in product(*variant.grid.values())
     ]
+    for i, entry in enumerate(entries, 1):
+        with _at(f"cell, entry {i}"):
+            cells.append(_named(entry, base, preset))
     names: dict[str, Cell] = {}
     for cell in cells:
         other = names.setdefault(cell.name.lower(), cell)  # some disks do not tell a from A
@@ -137,12 +164,9 @@ def _variant(entry: Any, base: Variant) -> Variant:
     if not isinstance(entry, dict):
         raise InputError(f"takes a table, got {entry!r}")
     _check_keys(entry, ("name", "methods", "worlds", "seeds", "set", "grid"))
-    name = _get(entry, "name", str)
-    if not NAME.fullmatch(name):
-        raise InputError(f"name takes letters, digits, ., _ and -, got {name!r}")
     own, grid = _settings(entry)
     return Variant(
-        name,
+        _own_name(entry),
         _some(entry, "methods", base.methods, lambda name: find_method(name).name),
         _some(entry, "worlds", base.worlds, _world_name),
         _seeds(entry, base.seeds),
@@ -158,6 +182,29 @@ def _cell(variant: Variant, method: str, world: str, preset: str, values: tuple[
         check_range("the length of its name", len(name), 1, LONGEST)
         config = configure(method, world, preset, settings)
     return Cell(name, method, world, preset, variant.seeds, settings, config)
+
+
+def _named(entry: Any, base: Variant, preset: str) -> Cell:
+    """An entry of `cell`. What it says goes before what the whole plan says; no grid is laid over it."""
+    if not isinstance(entry, dict):
+        raise InputError(f"takes a table, got {entry!r}")
+    _check_keys(entry, ("name", "method", "world", "seeds", "set"))
+    name, settings = _own_name(entry), base.set | _settings(entry)[0]
+    with _at(name):
+        check_range("the length of its name", len(name), 1, LONGEST)
+        method = find_method(_get(entry, "method", str)).name
+        world = _world_name(_get(entry, "world", str))
+        config, seeds = configure(method, world, preset, settings), _seeds(entry, base.seeds)
+    return Cell(name, method, world, preset, seeds, settings, config)
+
+
+def _own_name(entry: dict[str, Any]) -> str:
+    name = _get(entry, "name", str)
+    if not NAME.fullmatch(name):
+        raise InputError(f"name takes letters, digits, ., _ and -, got {name!r}")
+    if name.lower() in TAKEN:
+        raise InputError(f"name {name!r} is that of a file of every sweep: take another")
+    return name
 
 
 def _cell_name(method: str, world: str, variant: str, point: Settings) -> str:
@@ -196,10 +243,12 @@ def _get(table: dict[str, Any], key: str, kind: type, default: Any = None) -> An
     return value
 
 
-def _names(table: dict[str, Any], key: str, known: Callable[[str], str]) -> list[str]:
+def _names(
+    table: dict[str, Any], key: str, known: Callable[[str], str], may_be_none: bool = False
+) -> list[str]:
     """Names of methods or worlds, as Primax spells them."""
     names = _get(table, key, list)
-    if not names or not all(isinstance(name, str) for name in names):
+    if not (names or may_be_none) or not all(isinstance(name, str) for name in names):
         raise InputError(f"{key} takes a list of names, got {names!r}")
     with _at(key):
         return [known(name) for name in names]

@@ -76,7 +76,9 @@ def begin(home: Home, plan: Plan) -> None:
     """Puts the plan into the folder."""
     try:
         (home.path / LOGS).mkdir(parents=True, exist_ok=True)
-        disk.put(home.path / PLAN, plan.raw)
+        there = home.path / PLAN
+        if not (there.exists() and files.read(there, files.FIELDS) == plan.raw):
+            disk.put(there, plan.raw)
     except OSError as error:
         raise InputError(f"cannot write {home.path}: {error.strerror}") from error
 
@@ -160,7 +162,7 @@ def last_words(log: Path) -> tuple[int, str]:
 
 def note_end(log: Path, status: int) -> None:
     """Leaves in a log how its process ended, for whoever looks at the folder later."""
-    if status:
+    if status and not last_words(log)[0]:  # whoever is nearer to the process may have noted it
         with suppress(OSError, InputError):  # a full disk may be why it ended
             disk.append(log, f"{ENDED} {status}\n".encode())
 
