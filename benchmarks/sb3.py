@@ -1,10 +1,13 @@
-"""PRIME in Stable-Baselines3's agents: what it finds in a corridor of 28 steps, and what it costs.
+"""PRIME in Stable-Baselines3's agents: what it finds in two worlds, and what it costs.
 
     python benchmarks/sb3.py corridor [--seeds 0-4] [--steps 20000] [--bonus none] [--out FILE]
+    python benchmarks/sb3.py rooms [--seeds 0-4] [--steps 15000] [--bonus none] [--out FILE]
+    python benchmarks/sb3.py walk [--steps 1000000] [--out FILE]
     python benchmarks/sb3.py cost [--steps 1024] [--out FILE]
 
 `corridor`: SB3's DQN in Maze, layout `long`, with and without the bonus, the same settings and the same
-number of steps. `cost`: DQN and PPO with each bonus in one process, one after another; programs are
+number of steps. `rooms`: the same in four rooms of MiniGrid. `walk`: how often a random walker reaches
+the goal of these. `cost`: DQN and PPO with each bonus in one process, one after another; programs are
 compiled before the clock starts, and it counts processor time, which other work on the machine moves
 least. One thread each for torch and XLA.
 """
@@ -31,6 +34,7 @@ import numpy as np
 import stable_baselines3
 import torch
 from gymnasium.wrappers import FlattenObservation
+from minigrid.wrappers import ImgObsWrapper, ReseedWrapper
 from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.monitor import Monitor
 
@@ -62,35 +66,45 @@ def corridor() -> Monitor:
     return Monitor(FlattenObservation(gymnasium.make("primax/Maze-v0", layout="long")))
 
 
+def rooms() -> Monitor:
+    """MiniGrid's four rooms with closed doors between them, always the same; the agent's own view."""
+    env = ReseedWrapper(gymnasium.make("MiniGrid-MultiRoom-N4-S5-v1"), seeds=(0,))
+    return Monitor(FlattenObservation(ImgObsWrapper(env)))
+
+
+WORLDS = {"corridor": (corridor, 20_000), "rooms": (rooms, 15_000)}
+"""How a world is made, and for how many steps an agent learns in it."""
+
+
 @cache
-def programs(name: str) -> Any:
+def programs(name: str, world: str) -> Any:
     """One bonus for all seeds: its functions are pure, so they are compiled once."""
     method, _, is_short = name.partition(", ")
     keys = {"keys": "simhash"} if method in ("prime", "count") else {}
     return primax.bonus(
         method,
-        primax.Space.of(corridor()),
+        primax.Space.of(WORLDS[world][0]()),
         gamma=GAMMA,
         settings=WINDOWS if is_short else {},
         **keys,
     )
 
 
-def dqn(method: str, seed: int, steps: int) -> DQN:
+def dqn(method: str, seed: int, steps: int, world: str = "corridor") -> DQN:
     """SB3's agent, with a bonus whose weight goes to zero, or with none."""
     beside: dict[str, Any] = {}
     if method != "none":
         options = {"weight": WEIGHT, "schedule": "linear", "steps": steps, "seed": seed}
-        told = {"bonus": lambda space, envs: programs(method), **options}
+        told = {"bonus": lambda space, envs: programs(method, world), **options}
         beside = {"replay_buffer_class": BonusReplayBuffer, "replay_buffer_kwargs": told}
     settings = DQN_SETTINGS | {"buffer_size": steps, "seed": seed, "device": "cpu"}
-    return DQN("MlpPolicy", corridor(), **settings, **beside)
+    return DQN("MlpPolicy", WORLDS[world][0](), **settings, **beside)
 
 
-def found(method: str, seed: int, steps: int) -> dict[str, Any]:
-    """One run: in which episode the flag was first taken, in how many, and in how many of the last."""
+def found(method: str, seed: int, steps: int, world: str) -> dict[str, Any]:
+    """One run: in which episode the goal was first reached, in how many, and in how many of the last."""
     start = time.perf_counter()
-    model = dqn(method, seed, steps)
+    model = dqn(method, seed, steps, world)
     model.learn(steps)
     monitor = model.get_env().envs[0]
     taken = np.array(monitor.get_episode_rewards()) > 0
@@ -101,6 +115,7 @@ def found(method: str, seed: int, steps: int) -> dict[str, Any]:
         "first": int(np.argmax(taken)) if taken.any() else None,
         "taken": int(taken.sum()),
         "last": int(taken[-LAST:].sum()),
+        "taken_at": np.cumsum(monitor.get_episode_lengths())[taken].tolist(),
         "seconds": round(time.perf_counter() - start, 1),
     }
 
@@ -110,7 +125,7 @@ def ppo(method: str) -> tuple[PPO, BonusCallback | None]:
     model = PPO("MlpPolicy", corridor(), n_steps=256, seed=0, device="cpu")
     if method == "none":
         return model, None
-    return model, BonusCallback(lambda space, envs: programs(method), weight=WEIGHT)
+    return model, BonusCallback(lambda space, envs: programs(method, "corridor"), weight=WEIGHT)
 
 
 def cost(steps: int) -> list[dict[str, Any]]:
