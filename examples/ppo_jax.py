@@ -1,7 +1,7 @@
 """PPO in JAX with PRIME beside the task: the whole training is one program, all seeds at once.
 
 pip install 'primax-rl[suites]'
-python examples/ppo_jax.py [--without] [--steps 200000] [--size 16] [--seeds 0-4] [--curve FILE.csv]
+python examples/ppo_jax.py [--without] [--steps 60000] [--size 14] [--seeds 0-2] [--curve FILE.csv]
 
 The world is gymnax's DeepSea: only the last of `size` right steps pays, and every other one costs.
 """
@@ -174,9 +174,9 @@ def make_train(world: tuple, set_: Settings, updates: int) -> Callable[[jax.Arra
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--without", action="store_true", help="the task alone")
-    parser.add_argument("--steps", type=int, default=200_000)
-    parser.add_argument("--size", type=int, default=16, help="of DeepSea")
-    parser.add_argument("--seeds", type=parse_seeds, default="0-4")
+    parser.add_argument("--steps", type=int, default=60_000)
+    parser.add_argument("--size", type=int, default=14, help="of DeepSea")
+    parser.add_argument("--seeds", type=parse_seeds, default="0-2")
     parser.add_argument("--curve", type=Path, help="a CSV file for the curve")
     args = parser.parse_args()
 
