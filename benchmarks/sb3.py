@@ -1,18 +1,17 @@
 """PRIME in Stable-Baselines3's agents: what it finds in two worlds, and what it costs.
 
     python benchmarks/sb3.py corridor [--seeds 0-4] [--steps 20000] [--bonus none] [--out FILE]
-    python benchmarks/sb3.py rooms [--seeds 0-4] [--steps 15000] [--bonus none] [--out FILE]
-    python benchmarks/sb3.py walk [--steps 1000000] [--out FILE]
+    python benchmarks/sb3.py rooms [--seeds 0-4] [--steps 40000] [--bonus none] [--out FILE]
     python benchmarks/sb3.py cost [--steps 1024] [--out FILE]
 
 `corridor`: SB3's DQN in Maze, layout `long`, with and without the bonus, the same settings and the same
-number of steps. `rooms`: the same in four rooms of MiniGrid. `walk`: how often a random walker reaches
-the goal of these. `cost`: DQN and PPO with each bonus in one process, one after another; programs are
+number of steps. `rooms`: PPO in three rooms of MiniGrid, which is examples/sb3_minigrid.py. `cost`: DQN and PPO with each bonus in one process, one after another; programs are
 compiled before the clock starts, and it counts processor time, which other work on the machine moves
 least. One thread each for torch and XLA.
 """
 
 import argparse
+import importlib.util
 import json
 import os
 import platform
@@ -34,7 +33,6 @@ import numpy as np
 import stable_baselines3
 import torch
 from gymnasium.wrappers import FlattenObservation
-from minigrid.wrappers import ImgObsWrapper, ReseedWrapper
 from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.monitor import Monitor
 
@@ -59,6 +57,9 @@ DQN_SETTINGS = {
 WINDOWS = {"window": 500, "recent": 1_000}
 """Shorter than the default: what is new is told anew twice as often."""
 SHORT = "prime, short windows"
+EXAMPLE = Path(__file__).parent.parent / "examples" / "sb3_minigrid.py"
+MOST = 1_000
+"""Episodes at the goal whose steps are kept."""
 
 
 def corridor() -> Monitor:
@@ -66,45 +67,35 @@ def corridor() -> Monitor:
     return Monitor(FlattenObservation(gymnasium.make("primax/Maze-v0", layout="long")))
 
 
-def rooms() -> Monitor:
-    """MiniGrid's four rooms with closed doors between them, always the same; the agent's own view."""
-    env = ReseedWrapper(gymnasium.make("MiniGrid-MultiRoom-N4-S5-v1"), seeds=(0,))
-    return Monitor(FlattenObservation(ImgObsWrapper(env)))
-
-
-WORLDS = {"corridor": (corridor, 20_000), "rooms": (rooms, 15_000)}
-"""How a world is made, and for how many steps an agent learns in it."""
-
-
 @cache
-def programs(name: str, world: str) -> Any:
+def programs(name: str) -> Any:
     """One bonus for all seeds: its functions are pure, so they are compiled once."""
     method, _, is_short = name.partition(", ")
     keys = {"keys": "simhash"} if method in ("prime", "count") else {}
     return primax.bonus(
         method,
-        primax.Space.of(WORLDS[world][0]()),
+        primax.Space.of(corridor()),
         gamma=GAMMA,
         settings=WINDOWS if is_short else {},
         **keys,
     )
 
 
-def dqn(method: str, seed: int, steps: int, world: str = "corridor") -> DQN:
+def dqn(method: str, seed: int, steps: int) -> DQN:
     """SB3's agent, with a bonus whose weight goes to zero, or with none."""
     beside: dict[str, Any] = {}
     if method != "none":
         options = {"weight": WEIGHT, "schedule": "linear", "steps": steps, "seed": seed}
-        told = {"bonus": lambda space, envs: programs(method, world), **options}
+        told = {"bonus": lambda space, envs: programs(method), **options}
         beside = {"replay_buffer_class": BonusReplayBuffer, "replay_buffer_kwargs": told}
     settings = DQN_SETTINGS | {"buffer_size": steps, "seed": seed, "device": "cpu"}
-    return DQN("MlpPolicy", WORLDS[world][0](), **settings, **beside)
+    return DQN("MlpPolicy", corridor(), **settings, **beside)
 
 
-def found(method: str, seed: int, steps: int, world: str) -> dict[str, Any]:
-    """One run: in which episode the goal was first reached, in how many, and in how many of the last."""
+def found(method: str, seed: int, steps: int) -> dict[str, Any]:
+    """One run: in which episode the flag was first taken, in how many, and in how many of the last."""
     start = time.perf_counter()
-    model = dqn(method, seed, steps, world)
+    model = dqn(method, seed, steps)
     model.learn(steps)
     monitor = model.get_env().envs[0]
     taken = np.array(monitor.get_episode_rewards()) > 0
@@ -115,8 +106,26 @@ def found(method: str, seed: int, steps: int, world: str) -> dict[str, Any]:
         "first": int(np.argmax(taken)) if taken.any() else None,
         "taken": int(taken.sum()),
         "last": int(taken[-LAST:].sum()),
-        "taken_at": np.cumsum(monitor.get_episode_lengths())[taken].tolist(),
         "seconds": round(time.perf_counter() - start, 1),
+    }
+
+
+def in_rooms(method: str, seed: int, steps: int) -> dict[str, Any]:
+    """One run of examples/sb3_minigrid.py, whose settings were fixed before these seeds were run."""
+    spec = importlib.util.spec_from_file_location("sb3_minigrid", EXAMPLE)
+    example = sys.modules.setdefault("sb3_minigrid", importlib.util.module_from_spec(spec))
+    if not hasattr(example, "train"):
+        spec.loader.exec_module(example)
+    start = time.process_time()
+    ends, reached = example.train(seed, steps, method == "none")
+    return {
+        "bonus": method,
+        "seed": seed,
+        "episodes": len(ends),
+        "first_step": int(ends[reached.argmax()]) if reached.any() else None,
+        "reached": int(reached.sum()),
+        "steps": ends[reached].tolist()[:MOST],
+        "processor_s": round(time.process_time() - start, 1),
     }
 
 
@@ -125,7 +134,7 @@ def ppo(method: str) -> tuple[PPO, BonusCallback | None]:
     model = PPO("MlpPolicy", corridor(), n_steps=256, seed=0, device="cpu")
     if method == "none":
         return model, None
-    return model, BonusCallback(lambda space, envs: programs(method, "corridor"), weight=WEIGHT)
+    return model, BonusCallback(lambda space, envs: programs(method), weight=WEIGHT)
 
 
 def cost(steps: int) -> list[dict[str, Any]]:
@@ -149,10 +158,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=("corridor", "cost"))
+    parser.add_argument("what", choices=("corridor", "rooms", "cost"))
     parser.add_argument("--seeds", default="0-4")
-    parser.add_argument("--steps", type=int, help="20,000 in the corridor, 1,024 for the cost")
-    parser.add_argument("--bonus", default=f"none;{SHORT}", help="of corridor, by semicolons")
+    parser.add_argument(
+        "--steps", type=int, help="20,000 in the corridor, 40,000 in the rooms, 1,024 for the cost"
+    )
+    parser.add_argument("--bonus", help=f"by semicolons: none;{SHORT}, or none;prime in the rooms")
     parser.add_argument("--out", type=Path, help="a JSON file for all of it")
     args = parser.parse_args()
     torch.set_num_threads(1)
@@ -160,9 +171,11 @@ def main() -> None:
     if args.what == "cost":
         rows = cost(args.steps or 1_024)
     else:
-        for method in args.bonus.split(";"):
+        one, steps = (in_rooms, 40_000) if args.what == "rooms" else (found, 20_000)
+        usual = f"none;{'prime' if args.what == 'rooms' else SHORT}"
+        for method in (args.bonus or usual).split(";"):
             for seed in parse_seeds(args.seeds):
-                rows.append(found(method, seed, args.steps or 20_000))
+                rows.append(one(method, seed, args.steps or steps))
                 print(rows[-1], flush=True)
     versions = {
         "python": platform.python_version(),
