@@ -1,6 +1,6 @@
 """Stable-Baselines3's PPO in three rooms of MiniGrid, with PRIME beside the task or without it.
 
-pip install 'primax-rl[sb3]' minigrid
+pip install 'primax-rl[sb3,examples]'
 python examples/sb3_minigrid.py [--without] [--steps 40000] [--seeds 0-2] [--curve FILE.csv]
 
 Two closed doors are between the agent and the goal. A random walker seldom comes through both.

@@ -16,7 +16,7 @@ import primax
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
 LINES = {"ppo_jax": 200}
-SHORT = 80
+SHORT = 79
 """Lines of every other example."""
 IN_SB3 = ("sb3_dqn", "sb3_ppo", "sb3_minigrid")
 """These need torch: tests/test_sb3.py runs them."""
