@@ -19,6 +19,7 @@ import shlex
 import sys
 import time
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -183,6 +184,8 @@ def main() -> None:
         "torch": torch.__version__,
         "stable-baselines3": stable_baselines3.__version__,
     }
+    if args.what == "rooms":
+        versions["minigrid"] = metadata.version("minigrid")
     told = {"command": shlex.join(["python", "benchmarks/sb3.py", *sys.argv[1:]])}
     told |= {"took_s": round(time.perf_counter() - begin, 1), "versions": versions, **code}
     if args.out:
