@@ -23,9 +23,9 @@ IN_SB3 = ("sb3_dqn", "sb3_ppo", "sb3_minigrid")
 HERE = ("gymnasium_many", "noise", "own_reward", "own_world", "ppo_jax")
 
 
-def loaded(name: str):
+def loaded(name: str, folder: Path = EXAMPLES):
     """An example as a module."""
-    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    spec = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -226,3 +226,26 @@ def test_the_new_reward_pays_most_for_what_was_never_met(monkeypatch):
     np.testing.assert_array_equal(state, [0, 3, 1, 0])
     worth = reward.score(state, type("Batch", (), {"next_key": jnp.array([0, 1, 2])})())
     np.testing.assert_allclose(worth, [1.0, 1 - np.log(3) / np.log(4), 1.0], rtol=1e-6)
+
+
+def test_pictures_show_means_of_parts_of_a_run(tmp_path):
+    page = loaded("examples_page", ROOT / "benchmarks")
+    found = page.shares([(5, 1.0), (10, 0.0), (25, 1.0)], np.array([0, 10, 20, 30]))
+    np.testing.assert_array_equal(found, [0.5, 0.5, 1.0])  # no episode ended in the second part
+    file = tmp_path / "noise.csv"
+    file.write_text("curve,seed,step,share\nRND,3,10,0.5\nRND,3,20,1.0\nPRIME,3,10,0.0\n")
+    assert page.read([file]) == {"RND": {"3": [(10, 0.5), (20, 1.0)]}, "PRIME": {"3": [(10, 0.0)]}}
+    page.figure.make(
+        tmp_path / "a.svg", (4.0, 3.0), lambda into: page.draw("noise", page.read([file]), into)
+    )
+    assert "svg" in (tmp_path / "a.svg").read_text(encoding="utf-8")
+
+
+def test_pictures_of_the_page_are_there_and_small():
+    text = (ROOT / "docs" / "examples.md").read_text(encoding="utf-8")
+    pictures = [
+        part.partition(")")[0] for part in text.split("](")[1:] if part.startswith("pictures/")
+    ]
+    assert len(pictures) >= 5
+    for picture in pictures:
+        assert (ROOT / "docs" / picture).stat().st_size < 60_000
