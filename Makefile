@@ -67,7 +67,7 @@ test-all: $(READY)  ## every test, the slow ones too
 .venv-sb3/ready: pyproject.toml constraints.txt
 	@echo "setting up .venv-sb3 with torch and Stable-Baselines3 (about a minute, once)"
 	@$(PYTHON) -m venv .venv-sb3
-	@.venv-sb3/bin/pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[dev,sb3]' sb3-contrib
+	@.venv-sb3/bin/pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[dev,sb3,examples]' sb3-contrib
 	@touch $@
 
 test-sb3: .venv-sb3/ready  ## the tests of the Stable-Baselines3 adapter, slow ones too

@@ -1,15 +1,17 @@
-"""PRIME in Stable-Baselines3's agents: what it finds in a corridor of 28 steps, and what it costs.
+"""PRIME in Stable-Baselines3's agents: what it finds in two worlds, and what it costs.
 
     python benchmarks/sb3.py corridor [--seeds 0-4] [--steps 20000] [--bonus none] [--out FILE]
+    python benchmarks/sb3.py rooms [--seeds 0-4] [--steps 40000] [--bonus none] [--out FILE]
     python benchmarks/sb3.py cost [--steps 1024] [--out FILE]
 
 `corridor`: SB3's DQN in Maze, layout `long`, with and without the bonus, the same settings and the same
-number of steps. `cost`: DQN and PPO with each bonus in one process, one after another; programs are
+number of steps. `rooms`: PPO in three rooms of MiniGrid, which is examples/sb3_minigrid.py. `cost`: DQN and PPO with each bonus in one process, one after another; programs are
 compiled before the clock starts, and it counts processor time, which other work on the machine moves
 least. One thread each for torch and XLA.
 """
 
 import argparse
+import importlib.util
 import json
 import os
 import platform
@@ -17,6 +19,7 @@ import shlex
 import sys
 import time
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +58,9 @@ DQN_SETTINGS = {
 WINDOWS = {"window": 500, "recent": 1_000}
 """Shorter than the default: what is new is told anew twice as often."""
 SHORT = "prime, short windows"
+EXAMPLE = Path(__file__).parent.parent / "examples" / "sb3_minigrid.py"
+MOST = 1_000
+"""Episodes at the goal whose steps are kept."""
 
 
 def corridor() -> Monitor:
@@ -105,6 +111,25 @@ def found(method: str, seed: int, steps: int) -> dict[str, Any]:
     }
 
 
+def in_rooms(method: str, seed: int, steps: int) -> dict[str, Any]:
+    """One run of examples/sb3_minigrid.py, whose settings were fixed before these seeds were run."""
+    spec = importlib.util.spec_from_file_location("sb3_minigrid", EXAMPLE)
+    example = sys.modules.setdefault("sb3_minigrid", importlib.util.module_from_spec(spec))
+    if not hasattr(example, "train"):
+        spec.loader.exec_module(example)
+    start = time.process_time()
+    ends, reached = example.train(seed, steps, method == "none")
+    return {
+        "bonus": method,
+        "seed": seed,
+        "episodes": len(ends),
+        "first_step": int(ends[reached.argmax()]) if reached.any() else None,
+        "reached": int(reached.sum()),
+        "steps": ends[reached].tolist()[:MOST],
+        "processor_s": round(time.process_time() - start, 1),
+    }
+
+
 def ppo(method: str) -> tuple[PPO, BonusCallback | None]:
     """SB3's agent, and the callback that brings a bonus."""
     model = PPO("MlpPolicy", corridor(), n_steps=256, seed=0, device="cpu")
@@ -134,10 +159,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=("corridor", "cost"))
+    parser.add_argument("what", choices=("corridor", "rooms", "cost"))
     parser.add_argument("--seeds", default="0-4")
-    parser.add_argument("--steps", type=int, help="20,000 in the corridor, 1,024 for the cost")
-    parser.add_argument("--bonus", default=f"none;{SHORT}", help="of corridor, by semicolons")
+    parser.add_argument(
+        "--steps", type=int, help="20,000 in the corridor, 40,000 in the rooms, 1,024 for the cost"
+    )
+    parser.add_argument("--bonus", help=f"by semicolons: none;{SHORT}, or none;prime in the rooms")
     parser.add_argument("--out", type=Path, help="a JSON file for all of it")
     args = parser.parse_args()
     torch.set_num_threads(1)
@@ -145,9 +172,11 @@ def main() -> None:
     if args.what == "cost":
         rows = cost(args.steps or 1_024)
     else:
-        for method in args.bonus.split(";"):
+        one, steps = (in_rooms, 40_000) if args.what == "rooms" else (found, 20_000)
+        usual = f"none;{'prime' if args.what == 'rooms' else SHORT}"
+        for method in (args.bonus or usual).split(";"):
             for seed in parse_seeds(args.seeds):
-                rows.append(found(method, seed, args.steps or 20_000))
+                rows.append(one(method, seed, args.steps or steps))
                 print(rows[-1], flush=True)
     versions = {
         "python": platform.python_version(),
@@ -155,6 +184,8 @@ def main() -> None:
         "torch": torch.__version__,
         "stable-baselines3": stable_baselines3.__version__,
     }
+    if args.what == "rooms":
+        versions["minigrid"] = metadata.version("minigrid")
     told = {"command": shlex.join(["python", "benchmarks/sb3.py", *sys.argv[1:]])}
     told |= {"took_s": round(time.perf_counter() - begin, 1), "versions": versions, **code}
     if args.out:

@@ -24,6 +24,7 @@ FOLDER = Path(__file__).parent.parent / "benchmarks"
         "contrast",
         "readings",
         "keys",
+        "examples_page",
     ],
 )
 def test_a_script_starts(name):

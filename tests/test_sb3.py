@@ -518,14 +518,24 @@ def test_qr_dqn_takes_the_same_buffer():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name, steps", [("sb3_dqn", 1_200), ("sb3_ppo", 1_200)])
-def test_an_example_runs(name, steps, tmp_path):
+@pytest.mark.parametrize(
+    "name, steps, more",
+    [
+        ("sb3_dqn", 1_200, ("--out", "agents")),
+        ("sb3_ppo", 1_200, ("--out", "agents")),
+        ("sb3_minigrid", 3_072, ("--seeds", "0-0", "--curve", "curve.csv")),
+    ],
+)
+def test_an_example_runs(name, steps, more, tmp_path):
+    if name == "sb3_minigrid":
+        pytest.importorskip("minigrid", reason="minigrid is not installed")
     path = ROOT / "examples" / f"{name}.py"
-    assert len(path.read_text(encoding="utf-8").splitlines()) < 80
-    words = [sys.executable, str(path), "--steps", str(steps), "--out", str(tmp_path)]
-    done = subprocess.run(words, capture_output=True, text=True)
+    words = [sys.executable, str(path), "--steps", str(steps), *more]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "episodes" in done.stdout
+    made = {"--out": "agents/bonus.npz", "--curve": "curve.csv"}
+    assert (tmp_path / next(made[word] for word in more if word in made)).exists()
 
 
 @pytest.mark.slow
