@@ -10,6 +10,7 @@ import argparse
 import csv
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -33,7 +34,7 @@ def rooms() -> gymnasium.Env:
 
 
 @cache
-def prime(space: primax.Space, envs: int) -> primax.bonus:
+def prime(space: primax.Space, envs: int) -> Any:
     """Made once for all seeds, since its programs take half a minute to compile."""
     settings = {"recent": 2_000, "update_every": 4 * envs}
     return primax.bonus("prime", space, envs, gamma=0.99, keys="simhash", settings=settings)
