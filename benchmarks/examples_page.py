@@ -35,6 +35,7 @@ TITLES = {
 POINTS = 20
 """Parts of a run."""
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#555555")
+"""The first is PRIME's."""
 Curves = dict[str, dict[str, list[tuple[int, float]]]]
 
 
@@ -90,7 +91,8 @@ def draw(name: str, curves: Curves, into: Any) -> None:
     axes = into.subplots()
     most = max(step for seeds in curves.values() for rows in seeds.values() for step, _ in rows)
     edges = np.linspace(0, most, POINTS + 1)
-    for (label, seeds), colour in zip(curves.items(), COLOURS, strict=False):
+    in_order = sorted(curves.items(), key=lambda curve: "prime" not in curve[0].lower())
+    for (label, seeds), colour in zip(in_order, COLOURS, strict=False):
         every = np.stack([shares(rows, edges) for rows in seeds.values()])
         mean, std = every.mean(axis=0), every.std(axis=0)
         at = edges[1:] / 1_000
@@ -112,9 +114,8 @@ def main() -> None:
     parser.add_argument("--pictures", type=Path, required=True, help="a folder for the pictures")
     args = parser.parse_args()
     for name in TITLES:
-        paths = sorted(
-            p for p in args.folder.glob("*.csv") if re.match(rf"{name}(_without)?$", p.stem)
-        )
+        known = re.compile(rf"{name}(_count|_without)?")
+        paths = sorted(path for path in args.folder.glob("*.csv") if known.fullmatch(path.stem))
         if name == "sb3_minigrid" and args.rooms:
             curves = read_rooms(args.rooms)
         elif name == "noise" and args.runs:

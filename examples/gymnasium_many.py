@@ -29,10 +29,8 @@ def place(obs: np.ndarray) -> np.ndarray:
 def train(method: str, steps: int, seed: int) -> list[float]:
     """The share of places met, after every step of all cars."""
     envs = gymnasium.make_vec("MountainCar-v0", num_envs=ENVS, vectorization_mode="sync")
-    space, rng = (
-        primax.Space(obs=(2,), num_actions=3, num_keys=SIDE**2),
-        np.random.default_rng(seed),
-    )
+    space = primax.Space(obs=(2,), num_actions=3, num_keys=SIDE**2)
+    rng = np.random.default_rng(seed)
     bonus = primax.bonus(method, space, ENVS, GAMMA, "given")
     state, values = bonus.init(seed), np.zeros((SIDE**2, 3))
     obs, _ = envs.reset(seed=seed)
@@ -42,10 +40,8 @@ def train(method: str, steps: int, seed: int) -> list[float]:
         best = (values[at] + 1e-6 * rng.random((ENVS, 3))).argmax(axis=1)
         action = np.where(rng.random(ENVS) < 0.05, rng.integers(3, size=ENVS), best)
         next_obs, _, ended, cut, _ = envs.step(action)
-        later, valid = (
-            place(next_obs),
-            ~only_resets,
-        )  # the step after an end resets, and that is all
+        later = place(next_obs)
+        valid = ~only_resets  # the step after an end resets, and that is all
         step = primax.Transition(obs, action, next_obs, ended, cut, at, later, valid=valid)
         state, worth = bonus.step(state, step)
         error = worth + GAMMA * ~ended * values[later].max(axis=1) - values[at, action]
