@@ -48,7 +48,7 @@ def test_a_resumed_run_knows_it_too():
 def untrained(monkeypatch):
     """`primax.train` without its compiler: what it says and where it keeps programs stay."""
 
-    def compiled(learner, seeds, say):
+    def compiled(learner, seeds, say, devices):
         say("compiling …")
         return Program(learner, seeds, say, say, say, 0.0, {})
 

@@ -471,7 +471,7 @@ def test_more_seeds_than_fit_are_refused_before_anything_is_compiled(
     """After minutes of compiling, the machine ended the process without a word."""
     a_seed = 2 * memory.seed_bytes(make_learner(configure("task", "maze", "smoke")))
     monkeypatch.setattr(memory, "memory", lambda: (1e9 + 7.5 * a_seed, 1e9))
-    monkeypatch.setattr("primax.cli.train.in_folder", lambda *args: None)
+    monkeypatch.setattr("primax.cli.train.in_folder", lambda *args, **named: None)
     task = ("train", "task", "maze", "--preset", "smoke", "--out", tmp_path / "run")
     said = refused(capsys, *task, "--seeds", 8)
     assert "8 seeds need about 1.0 GB" in said and "enough for about 7" in said
