@@ -216,7 +216,8 @@ def traced_once():
     """Shapes by configuration: tracing them is most of a resume's time."""
     shapes = cache(lambda config, num_seeds: state_like(make_learner(config), num_seeds))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(proceed, "state_like", lambda learner, num: shapes(learner.config, num))
+        # One device: no sharding.
+        patch.setattr(proceed, "state_like", lambda learner, num, _: shapes(learner.config, num))
         patch.setattr(proceed, "provenance", cache(provenance))
         yield
 

@@ -37,7 +37,7 @@ def test_settings_given_apart_add_up(capsys, monkeypatch, tmp_path):
     """The last `--set` replaced all before it: another experiment than the one asked for."""
     seen = []
     monkeypatch.setattr("primax.cli.train.begin", lambda out, learner, *rest: seen.append(learner))
-    monkeypatch.setattr("primax.cli.train.in_folder", lambda *args: None)
+    monkeypatch.setattr("primax.cli.train.in_folder", lambda *args, **named: None)
     apart = ("--set", "critics.gamma=0.5", "--set", "critics.heads=3", "net.embedding=9")
     assert main([*TASK, *apart, "--out", str(tmp_path / "run")]) == 0
     config = seen[0].config
