@@ -141,7 +141,7 @@ class GridWorld(World[GridState, Noise]):
     """The agent's first cell, flat; None where it is drawn."""
     walls: eqx.AbstractVar[Bool[Array, "rows cols"]]
     """Where no one can go."""
-    moves: eqx.AbstractVar[Int[Array, "cells 5"]]
+    moves: eqx.AbstractVar[Int[Array, "cells actions"]]
     """The cell each action leads to."""
     takes_targets: ClassVar[bool] = True
     """Whether a target is gone once the agent has it, so that those left can be counted."""

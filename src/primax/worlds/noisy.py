@@ -225,6 +225,6 @@ def numbers(
     bits = BITS[kind]
     if kind == "vector":
         return ((words >> 8) * 2.0**-24).reshape(shape)
-    parts = words[:, None] >> (bits * jnp.arange(32 // bits, dtype=jnp.uint32))
+    parts = words[:, None] >> (bits * jnp.arange(32 // bits, dtype=jnp.uint32))[None]
     count = math.prod(shape)
     return (parts & (2**bits - 1)).astype(jnp.uint8).reshape(-1)[:count].reshape(shape)
