@@ -21,6 +21,7 @@ from primax.runs.config_json import as_json, from_json
 from primax.runs.disk import FINAL
 from primax.runs.measures import measure
 from primax.runs.read import open_run
+from primax.sweep.plan import read_plan
 from primax.worlds import WORLDS, GridWorld, make_world, tally, with_noise, world_kind, world_name
 from primax.worlds.exact import expected_score
 from primax.worlds.noisy import NUMBERS, NoisyNoise, numbers
@@ -357,6 +358,24 @@ def test_what_cannot_be_is_refused_in_one_line(name, options, says):
     with pytest.raises(InputError) as error:
         make_world(name, **options)
     assert says in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_switch_needs_room_for_its_action():
+    """The ring keeps an action in a byte."""
+    line = Line()
+    line.num_actions = 256
+    assert with_noise(line).num_actions == 256
+    with pytest.raises(InputError, match="actions of noisy:own:Line must be between 1 and 256"):
+        with_noise(line, noise_when="switch")
+
+
+def test_a_sweep_has_such_worlds(tmp_path):
+    (tmp_path / "plan.toml").write_text(
+        "methods = ['count']\nworlds = ['noisy:maze']\nseeds = 2\n"
+        "[set]\nworld.noise_when = 'switch'\n"
+    )
+    (cell,) = read_plan(tmp_path / "plan.toml").cells
+    assert cell.name == "count_noisy-maze" and cell.config.world.noise_when == "switch"
 
 
 def test_objects_and_worlds_of_packages_have_noise_beside_them(tmp_path, monkeypatch):

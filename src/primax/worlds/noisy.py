@@ -13,8 +13,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, Shaped, UInt32
 
+from primax.errors import check_range
 from primax.worlds.base import GridWorld, World
 from primax.worlds.grid import STAY
+from primax.worlds.suites.base import MOST_ACTIONS
 
 NOISE = "noise"
 """Name of the plane, and of the action that is a switch."""
@@ -65,6 +67,7 @@ class Noisy(World[NoisyState, NoisyNoise]):
         self.config, self.inner = options, self.beside.of(kind(**own))
         self.horizon, self.num_keys = self.inner.horizon, self.inner.num_keys
         self.channels = (*self.inner.channels, NOISE) if self.kind == "planes" else ()
+        check_range(f"actions of {options.world_name}", self.num_actions, 1, MOST_ACTIONS)
 
     @property
     def has_switch(self) -> bool:
