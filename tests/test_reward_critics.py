@@ -27,6 +27,8 @@ READ = {
     "count": {"key"},
     "dirichlet": {"key"},
     "prime": {"key"},
+    "noveld": {"obs", "next_obs", "next_memo"},
+    "e3b": {"next_memo"},
 }
 """Of a sampled row, what its reward is a function of."""
 

@@ -16,10 +16,13 @@ from primax.worlds import WORLDS
 
 NAMES = {"random", "task", "smirl", "rnd", "disagreement", "s_adapt", "moss", "rnd_snapshot"}
 NAMES |= {"ensemble_snapshot", "icm", "count", "dirichlet", "prime"}
+NAMES |= {"noveld", "e3b"}
 SMALL = {
     "disagreement": {"reward.models": "2", "reward.features": "4", "reward.hidden": "6"},
     "ensemble_snapshot": {"reward.models": "2", "reward.features": "4", "reward.hidden": "6"},
     "moss": {"reward.features": "4", "reward.hidden": "6", "reward.neighbours": "3"},
+    "noveld": {"reward.features": "4"},
+    "e3b": {"reward.features": "4"},
 }
 RUNS = {
     "smirl": "butterflies",
@@ -32,6 +35,8 @@ RUNS = {
     "icm": "two_wings",
     "count": "maze",
     "dirichlet": "two_wings",
+    "noveld": "maze",
+    "e3b": "two_wings",
 }
 
 

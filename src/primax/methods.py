@@ -11,10 +11,12 @@ from primax.rewards.base import Reward, Spec
 from primax.rewards.count import Count, CountConfig
 from primax.rewards.dirichlet import Dirichlet, DirichletConfig
 from primax.rewards.disagreement import Disagreement, DisagreementConfig
+from primax.rewards.e3b import E3b, E3bConfig
 from primax.rewards.frozen import ensemble_snapshot, rnd_snapshot
 from primax.rewards.icm import Icm, IcmConfig
 from primax.rewards.keys import made as made_keys
 from primax.rewards.moss import Moss, MossConfig
+from primax.rewards.noveld import NovelD, NovelDConfig
 from primax.rewards.prime import Prime, PrimeConfig
 from primax.rewards.rnd import Rnd, RndConfig
 from primax.rewards.s_adapt import SAdapt, SAdaptConfig
@@ -103,6 +105,20 @@ METHODS = {
             "the exact information gain of a Dirichlet table",
             Dirichlet,
             DirichletConfig,
+        ),
+        Method(
+            "noveld",
+            "NovelD",
+            "NovelD: rise of RND's novelty, on the first visit of an episode",
+            NovelD,
+            NovelDConfig,
+        ),
+        Method(
+            "e3b",
+            "E3B",
+            "E3B: distance from the episode so far, in inverse-dynamics features",
+            E3b,
+            E3bConfig,
         ),
         Method("none", "No reward", "no reward: what the learner does of itself", Nothing),
         Method(
