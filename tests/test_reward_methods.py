@@ -16,10 +16,12 @@ from primax.worlds import WORLDS
 
 NAMES = {"random", "task", "smirl", "rnd", "disagreement", "s_adapt", "moss", "rnd_snapshot"}
 NAMES |= {"ensemble_snapshot", "icm", "count", "dirichlet", "prime"}
+NAMES |= {"ama", "lpm"}
 SMALL = {
     "disagreement": {"reward.models": "2", "reward.features": "4", "reward.hidden": "6"},
     "ensemble_snapshot": {"reward.models": "2", "reward.features": "4", "reward.hidden": "6"},
     "moss": {"reward.features": "4", "reward.hidden": "6", "reward.neighbours": "3"},
+    "lpm": {"reward.hidden": "6", "reward.memory": "40"},
 }
 RUNS = {
     "smirl": "butterflies",
@@ -32,6 +34,8 @@ RUNS = {
     "icm": "two_wings",
     "count": "maze",
     "dirichlet": "two_wings",
+    "ama": "maze",
+    "lpm": "two_wings",
 }
 
 
@@ -114,7 +118,7 @@ def is_finite(tree) -> bool:
     return all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(tree))
 
 
-COSTLY = ("disagreement", "moss", "rnd_snapshot", "ensemble_snapshot", "icm")
+COSTLY = ("disagreement", "moss", "rnd_snapshot", "ensemble_snapshot", "icm", "ama", "lpm")
 """Their programs take the longest, and each has a file of its own tests."""
 BY_COST = [
     pytest.param(method, marks=pytest.mark.slow if method in COSTLY else ()) for method in RUNS

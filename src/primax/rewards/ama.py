@@ -20,9 +20,6 @@ from primax.rewards.parts import forward, normaliser
 from primax.rewards.parts.normaliser import KINDS as NORMALISERS
 from primax.rewards.transition import Batch, Obs, Step
 
-LEAST = -10.0
-"""The log of what is added to every variance: one of zero would make the loss endless."""
-
 
 @dataclass(frozen=True)
 class AmaConfig:
@@ -34,6 +31,8 @@ class AmaConfig:
     """How much of the predicted variance is taken from the squared error."""
     log_weight: Annotated[float, Range(1e-6, 1e9), Symbol("λ")] = 1.0
     """Weight of the log-variance in the loss; the variance learns the squared error over this."""
+    noise: Annotated[float, Range(1e-9, 1e9)] = 0.01
+    """Variance of the noise that the loss adds to every number of the next observation."""
     normaliser: Annotated[str, Choice(NORMALISERS)] = "moving"
     """The difference is divided by the running standard deviation of the `rewards`, of the `returns` or \
 of recent rewards (`moving`); `standard` also subtracts the mean; `none` does not divide."""
@@ -59,8 +58,8 @@ class Model(eqx.Module):
         self, seen: Shaped[Array, "n ..."], action: Int[Array, " n"]
     ) -> tuple[Float[Array, "n numbers"], Float[Array, "n numbers"]]:
         embedding = self.trunk(seen)
-        spread = self.log_variance(embedding, action)
-        return self.mean(embedding, action), jnp.logaddexp(spread, LEAST)
+        log_variance = self.log_variance(embedding, action)
+        return self.mean(embedding, action), jnp.exp(log_variance)
 
 
 class AmaState(eqx.Module):
@@ -108,9 +107,9 @@ class Ama(Reward[AmaState]):
         self, state: AmaState, obs: Obs, action: Int[Array, " n"], next_obs: Obs
     ) -> Float[Array, " n"]:
         """The reward of each transition before it is brought to scale."""
-        mean, log_variance = state.model(self.spec.see(obs), action)
+        mean, variance = state.model(self.spec.see(obs), action)
         squared = (forward.numbers(self.spec, next_obs) - mean) ** 2
-        return unexplained(squared, log_variance, self.config.variance_weight)
+        return unexplained(squared, variance, self.config.variance_weight)
 
     def score(self, state: AmaState, batch: Batch) -> Float[Array, " batch"]:
         found = self.surplus(state, batch.obs, batch.action, batch.next_obs)
@@ -123,12 +122,12 @@ class Ama(Reward[AmaState]):
         after = forward.numbers(self.spec, batch.next_obs)
 
         def loss(model: Model):
-            mean, log_variance = model(seen, batch.action)
+            mean, variance = model(seen, batch.action)
             squared = (after - mean) ** 2
-            surprise = likelihood_loss(squared, log_variance, config.log_weight)
-            return jnp.mean(batch.weight * surprise), (squared, log_variance)
+            surprise = likelihood_loss(squared, variance, config.noise, config.log_weight)
+            return jnp.mean(batch.weight * surprise), (squared, variance)
 
-        grads, (squared, log_variance) = jax.grad(loss, has_aux=True)(state.model)
+        grads, (squared, variance) = jax.grad(loss, has_aux=True)(state.model)
         model, optimiser = adam_step(
             state.model,
             grads,
@@ -136,26 +135,30 @@ class Ama(Reward[AmaState]):
             learning_rate=jnp.float32(config.learning_rate),
             grad_clip=jnp.float32(config.grad_clip),
         )
-        found = unexplained(squared, log_variance, config.variance_weight)
+        found = unexplained(squared, variance, config.variance_weight)
         scale = normaliser.minibatch(state.scale, found, batch.weight, config.normaliser)
         num = jnp.maximum(jnp.sum(batch.weight), 1.0)
         metrics = {
             "forward_loss": jnp.sum(batch.weight * jnp.mean(squared, axis=1)) / num,
-            "variance": jnp.sum(batch.weight * jnp.mean(jnp.exp(log_variance), axis=1)) / num,
+            "variance": jnp.sum(batch.weight * jnp.mean(variance, axis=1)) / num,
             "reward_std": normaliser.deviation(scale.moments),
         }
         return AmaState(model, optimiser, scale), metrics
 
 
 def likelihood_loss(
-    squared: Float[Array, "n numbers"], log_variance: Float[Array, "n numbers"], log_weight: float
+    squared: Float[Array, "n numbers"],
+    variance: Float[Array, "n numbers"],
+    noise: float,
+    log_weight: float,
 ) -> Float[Array, " n"]:
-    """(s' - μ)ᵀ Σ⁻¹ (s' - μ) + λ log det Σ, as a mean over numbers."""
-    return jnp.mean(jnp.exp(-log_variance) * squared + log_weight * log_variance, axis=1)
+    """(s' - μ)ᵀ Σ⁻¹ (s' - μ) + λ log det Σ as a mean over numbers, s' and Σ with the noise."""
+    both = variance + noise
+    return jnp.mean((squared + noise) / both + log_weight * jnp.log(both), axis=1)
 
 
 def unexplained(
-    squared: Float[Array, "n numbers"], log_variance: Float[Array, "n numbers"], weight: float
+    squared: Float[Array, "n numbers"], variance: Float[Array, "n numbers"], weight: float
 ) -> Float[Array, " n"]:
     """‖s' - μ‖² - η Tr Σ, as a mean over numbers."""
-    return jnp.mean(squared - weight * jnp.exp(log_variance), axis=1)
+    return jnp.mean(squared - weight * variance, axis=1)
