@@ -169,7 +169,8 @@ def test_coins_pay_nothing_and_what_can_be_learnt_pays_while_it_is_learnt(optimi
     lpm, state, _, _ = made(hidden=32, learning_rate=3e-3, memory=1_024)
     coins, known, new = (stream(99, actions, 512) for actions in (COINS, KNOWN, NEW))
     worth = lambda state, rows: gained(state, rows).mean()  # noqa: E731
-    state = taught(lpm, state, COINS + KNOWN, 1, 600)
+    for i in range(25):
+        state = taught(lpm, state, COINS + KNOWN, 100 + i, 20)
     assert error(state, coins).mean() > 0.12 and error(state, new).mean() > 0.05
     assert abs(worth(state, known)) < 0.001 and worth(state, new) < -0.03
     paid, flips = [], []
