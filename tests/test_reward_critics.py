@@ -24,6 +24,8 @@ READ = {
     "rnd_snapshot": {"next_obs"},
     "ensemble_snapshot": {"obs", "action"},
     "icm": {"obs", "action", "next_obs"},
+    "ama": {"obs", "action", "next_obs"},
+    "lpm": {"obs", "action", "next_obs"},
     "count": {"key"},
     "dirichlet": {"key"},
     "prime": {"key"},

@@ -7,6 +7,7 @@ from typing import Any
 from primax.config.schema import Config, CriticsConfig, ExploreConfig, MixConfig
 from primax.errors import InputError, canonical, lookup
 from primax.nn.encoders import encoder
+from primax.rewards.ama import Ama, AmaConfig
 from primax.rewards.base import Reward, Spec
 from primax.rewards.count import Count, CountConfig
 from primax.rewards.dirichlet import Dirichlet, DirichletConfig
@@ -15,6 +16,7 @@ from primax.rewards.e3b import E3b, E3bConfig
 from primax.rewards.frozen import ensemble_snapshot, rnd_snapshot
 from primax.rewards.icm import Icm, IcmConfig
 from primax.rewards.keys import made as made_keys
+from primax.rewards.lpm import Lpm, LpmConfig
 from primax.rewards.moss import Moss, MossConfig
 from primax.rewards.noveld import NovelD, NovelDConfig
 from primax.rewards.prime import Prime, PrimeConfig
@@ -98,6 +100,8 @@ METHODS = {
             DisagreementConfig,
         ),
         Method("icm", "ICM", "ICM: forward error in inverse-dynamics features", Icm, IcmConfig),
+        Method("ama", "AMA", "AMA: forward error less predicted variance", Ama, AmaConfig),
+        Method("lpm", "LPM", "LPM: past forward error less the present one", Lpm, LpmConfig),
         Method("count", "Counts", "one over the root of the visit count", Count, CountConfig),
         Method(
             "dirichlet",
