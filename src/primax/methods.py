@@ -15,6 +15,7 @@ from primax.rewards.frozen import ensemble_snapshot, rnd_snapshot
 from primax.rewards.icm import Icm, IcmConfig
 from primax.rewards.keys import made as made_keys
 from primax.rewards.moss import Moss, MossConfig
+from primax.rewards.net_novelty import NetNovelty, NetNoveltyConfig
 from primax.rewards.prime import Prime, PrimeConfig
 from primax.rewards.rnd import Rnd, RndConfig
 from primax.rewards.s_adapt import SAdapt, SAdaptConfig
@@ -103,6 +104,13 @@ METHODS = {
             "the exact information gain of a Dirichlet table",
             Dirichlet,
             DirichletConfig,
+        ),
+        Method(
+            "net_novelty",
+            "Net novelty",
+            "one over the root of the visit count, less noise, remembered for good",
+            NetNovelty,
+            NetNoveltyConfig,
         ),
         Method("none", "No reward", "no reward: what the learner does of itself", Nothing),
         Method(
