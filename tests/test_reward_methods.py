@@ -16,7 +16,7 @@ from primax.worlds import WORLDS
 
 NAMES = {"random", "task", "smirl", "rnd", "disagreement", "s_adapt", "moss", "rnd_snapshot"}
 NAMES |= {"ensemble_snapshot", "icm", "count", "dirichlet", "prime"}
-NAMES |= {"noveld", "e3b", "ama", "lpm"}
+NAMES |= {"noveld", "e3b", "ama", "lpm", "net_novelty"}
 SMALL = {
     "disagreement": {"reward.models": "2", "reward.features": "4", "reward.hidden": "6"},
     "ensemble_snapshot": {"reward.models": "2", "reward.features": "4", "reward.hidden": "6"},

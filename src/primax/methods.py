@@ -18,6 +18,7 @@ from primax.rewards.icm import Icm, IcmConfig
 from primax.rewards.keys import made as made_keys
 from primax.rewards.lpm import Lpm, LpmConfig
 from primax.rewards.moss import Moss, MossConfig
+from primax.rewards.net_novelty import NetNovelty, NetNoveltyConfig
 from primax.rewards.noveld import NovelD, NovelDConfig
 from primax.rewards.prime import Prime, PrimeConfig
 from primax.rewards.rnd import Rnd, RndConfig
@@ -123,6 +124,15 @@ METHODS = {
             "E3B: distance from the episode so far, in inverse-dynamics features",
             E3b,
             E3bConfig,
+        ),
+        Method(
+            "net_novelty",
+            "Net novelty",
+            "one over the root of the visit count, less noise, remembered for good",
+            NetNovelty,
+            NetNoveltyConfig,
+            critics=CriticsConfig(gamma=0.95),
+            explore=ExploreConfig(end=0.01),
         ),
         Method("none", "No reward", "no reward: what the learner does of itself", Nothing),
         Method(
