@@ -473,6 +473,8 @@ def test_spaces_that_no_bonus_takes_are_named(seen, done, words):
         ({"schedule": lambda left: left}, "say steps="),
         ({"wieght": 0.1}, "did you mean weight"),
         ({"bonus": "rnd", "keys": None, "settings": {"reward.read": "lived"}}, "replayed here"),
+        ({"bonus": "noveld", "keys": None}, "replayed here"),
+        ({"bonus": "e3b", "keys": None}, "replayed here"),
     ],
 )
 def test_options_that_a_buffer_cannot_serve_are_named(options, words):
