@@ -11,8 +11,9 @@ import jax
 from rich.console import Console
 
 from primax.agent.training import Progress
+from primax.cli import study
 from primax.cli.common import SAME_BITS, start_jax, work_console
-from primax.errors import InputError, RunError, check_range
+from primax.errors import InputError, RunError, check_choice, check_range
 from primax.output.figure import matplotlib
 from primax.output.sheet import clock
 from primax.paper import reproduce
@@ -30,6 +31,13 @@ from primax.runs.read import BROKEN
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
+        "--study",
+        default=study.PAPER,
+        metavar="NAME",
+        help=f"{' or '.join(study.STUDIES)}: the paper, or the study of noise that never ends "
+        "(default: %(default)s)",
+    )
+    parser.add_argument(
         "--scale", default="smoke", help=f"{', '.join(SCALES)} (default: %(default)s)"
     )
     parser.add_argument(
@@ -42,9 +50,8 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out",
         type=Path,
-        default=Path("reproduction"),
         metavar="DIR",
-        help="where to write everything (default: %(default)s)",
+        help="where to write everything (default: reproduction, or the name of another study)",
     )
     parser.add_argument(
         "--runs", type=Path, metavar="DIR", help="where the runs' folders are (default: OUT/runs)"
@@ -88,7 +95,9 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    console = work_console()
+    check_choice("--study", args.study, study.STUDIES)
+    is_paper = args.study == study.PAPER
+    args.out = args.out or Path("reproduction" if is_paper else args.study)
     if args.jobs is not None:
         check_range("--jobs", args.jobs, 1, 1_000)
     if (args.out / "config.json").exists():
@@ -98,6 +107,9 @@ def run(args: argparse.Namespace) -> None:
             raise InputError(
                 f"--into {page}: no such file; give a page that marks places for tables and figures"
             )
+    if not is_paper:
+        return study.run(args)
+    console = work_console()
     home = reproduce.open_home(args.out, args.scale, args.runs)
     cells = select(args.only, args.scale)
     if args.write_plan:
