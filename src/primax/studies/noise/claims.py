@@ -12,7 +12,7 @@ import numpy as np
 from primax import stats
 from primax.output.sheet import ABSENT, Sheet, bracket, plain_p
 from primax.paper.evidence import MissingError
-from primax.studies.noise.cells import NOISY, VARIANTS, WINGS
+from primax.studies.noise.cells import BARE, BETTER, NOISY, VARIANTS, WINGS
 from primax.studies.noise.found import Found
 
 ALPHA = 0.05
@@ -104,6 +104,23 @@ CLAIMS: tuple[Compared, ...] = (
     _same("heads_idle", "one_head", "prime", "One statistics head does as well as five."),
     _same("freeze_idle", "live_counts", "prime", "Counts read live do as well as frozen ones."),
     _same("window_idle", "window200", "prime", "So do windows of 200 steps."),
+    # The better one, against the numbers that were set for it.
+    _silent("better_leaves", BETTER.name, 0.9, "Net novelty leaves the noise nearly for good."),
+    _silent("better_than_prime", BETTER.name, "prime", "It leaves the noise more than PRIME does."),
+    *(
+        Compared(
+            f"better_{place.name}", words, BETTER.name, goal, "above", place.name, place.measure
+        )
+        for place, goal, words in zip(
+            BARE,
+            (4.8, 0.95),
+            (
+                "Where noise dies out, it catches more than 4.8 butterflies.",
+                "And its peak on Maze is above 0.95.",
+            ),
+            strict=True,
+        )
+    ),
     # Elsewhere.
     *(
         Compared(

@@ -30,6 +30,7 @@ from primax.runs.read import Floats, Run
 from primax.studies.noise import claims
 from primax.studies.noise.cells import (
     ABLATIONS,
+    BARE,
     BESIDE,
     CELLS,
     DOSES,
@@ -112,18 +113,23 @@ def predictions(found: Found) -> Sheet:
 
 
 def elsewhere(found: Found) -> Sheet:
-    """Other worlds with noise."""
-    rows = []
-    for place in NOISY:
-        texts = []
-        for each in BESIDE:
-            score = _shown(found, mean_std, each.name, place.name, place.measure)
-            on = _shown(found, lambda x: f"{x.mean():.0%}", each.name, place.name, "noise_tail")
-            texts.append(score if ABSENT in (score, on) else f"{score} ({on})")
-        rows.append((place.label, place.what, *texts))
+    """Other worlds with noise, and without it."""
+    rows = [
+        (place.label, place.what, *(_score(found, each, place) for each in BESIDE))
+        for place in (*NOISY, *BARE)
+    ]
     columns = ("world", "measure", *(each.label for each in BESIDE))
-    title = "Other worlds with noise; in brackets the share of steps of the last fifth with the noise on"
-    return Sheet("elsewhere", title, columns, tuple(rows), _missing(found, NOISY))
+    title = "Other worlds; in brackets the share of steps of the last fifth with the noise on"
+    return Sheet("elsewhere", title, columns, tuple(rows), _missing(found, (*NOISY, *BARE)))
+
+
+def _score(found: Found, variant: Variant, place: Place) -> str:
+    """By the place's measure, and how much noise there was, if any; a dash where it is not run."""
+    if (variant.name, place.name) not in BY_NAME:
+        return ABSENT
+    score = _shown(found, mean_std, variant.name, place.name, place.measure)
+    on = _shown(found, lambda x: f"{x.mean():.0%}", variant.name, place.name, "noise_tail")
+    return score if ABSENT in (score, on) else f"{score} ({on})"
 
 
 def _missing(found: Found, places: Iterable[Place]) -> tuple[str, ...]:
@@ -179,6 +185,8 @@ def draw(found: Found, path: Path) -> None:
 def write_all(found: Found, out: Path) -> Blocks:
     """Every table and the figure, into a folder; and as blocks for pages."""
     sheets = [wings(found), predictions(found), elsewhere(found), claims.sheet(found)]
+    for name in ("tables", "figures"):
+        (out / name).mkdir(parents=True, exist_ok=True)
     for sheet in sheets:
         disk.write_whole(out / "tables" / f"{sheet.name}.md", sheet.markdown().encode())
         disk.write_whole(out / "tables" / f"{sheet.name}.csv", sheet.csv().encode())
