@@ -16,6 +16,7 @@ from primax.presets import configure
 from primax.runs import records, trees
 
 CASES = {
+    "task": ("task", {}),
     "prime": ("prime", {}),
     "place": ("count", {"keys.kind": "place", "steps": 3_000, "replay": 10_000, "keys.growth": 2}),
 }
