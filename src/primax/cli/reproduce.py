@@ -65,11 +65,6 @@ def options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--plan", action="store_true", help="only print what there is to do")
     parser.add_argument(
-        "--names",
-        action="store_true",
-        help="only print the names of runs still to do, one per line, for xargs",
-    )
-    parser.add_argument(
         "--write-plan",
         action="store_true",
         help="only write the runs as a plan for primax sweep, which makes them several at a time, "
@@ -117,16 +112,12 @@ def run(args: argparse.Namespace) -> None:
         written = reproduce.put_plan(home, as_sweep(home, can))
         console.print(f"{len(can)} runs in {written}; primax sweep {home.runs} makes them")
         return
-    if not (args.no_pages or args.names):
+    if not args.no_pages:
         matplotlib()  # before hours of work, not after
     start_jax(" ".join(SAME_BITS))
     tasks, jobs = [], args.jobs or reproduce.jobs(jax.default_backend())
-    if args.plan or args.names or not args.no_run:
+    if args.plan or not args.no_run:
         tasks = reproduce.plan(home, cells, jax.default_backend())
-        if args.names:
-            for task in reproduce.in_order([task for task in tasks if task.is_open]):
-                print(task.cell.name)
-            return
         if args.plan:
             print("\n".join(told(home, tasks, jobs, jax.default_backend())))
             if left_out := len(CELLS) - len(tasks) if not args.only else 0:
