@@ -225,7 +225,6 @@ def test_the_study_from_the_command_line(tmp_path, capsys):
     [
         (["--study", "nose"], "noise"),
         (["--study", "noise", "--scale", "huge"], "--scale"),
-        (["--study", "noise", "--names"], "--plan"),
         (["--study", "noise", "--only", "prime_to_wings", "--scale", "smoke"], "prime_two_wings"),
     ],
 )

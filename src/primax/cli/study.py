@@ -4,7 +4,7 @@ import argparse
 
 from primax.cli import sweep
 from primax.cli.common import work_console
-from primax.errors import InputError, RunError
+from primax.errors import RunError
 from primax.output.figure import matplotlib
 from primax.paper.pages.embed import fill
 from primax.paper.reproduce import Home, open_home, put_plan
@@ -18,8 +18,6 @@ STUDIES = (PAPER, NOISE)
 
 def run(args: argparse.Namespace) -> None:
     """Makes the runs that are missing, then the tables and the figure."""
-    if args.names:
-        raise InputError("--names goes with --study paper: here --plan lists the runs")
     console = work_console()
     home = open_home(args.out, args.scale, args.runs)
     if not (args.no_pages or args.write_plan or args.plan):
