@@ -196,6 +196,7 @@ def test_every_claim_names_cells_that_are_run():
     assert len({claim.id for claim in claims.CLAIMS}) == len(claims.CLAIMS)
 
 
+@pytest.mark.slow
 def test_the_study_from_the_command_line(tmp_path, capsys):
     """Two of its runs are made, its page is written, and a folder with other settings is not used."""
     out = tmp_path / "study"
@@ -203,6 +204,7 @@ def test_the_study_from_the_command_line(tmp_path, capsys):
     assert main([*line, "--plan"]) == 0
     assert "rnd_two_wings" in capsys.readouterr().out
     only = ["--only", "prime_two_wings", "--only", "rnd_two_wings"]
+    only += ["--only", "count_maze_switch"]
     assert main([*line, *only, "--jobs", "2"]) == 0
     page = (out / "index.md").read_text(encoding="utf-8")
     assert "cells are there" in page and "<svg" in (out / "figures" / "noise.svg").read_text(
@@ -211,6 +213,10 @@ def test_the_study_from_the_command_line(tmp_path, capsys):
     rows = (out / "tables" / "wings.csv").read_text("utf-8").splitlines()
     row = next(row for row in rows if row.startswith("PRIME,"))
     assert "—" not in row and next(row for row in rows if row.startswith("Counts,")).count("—") == 4
+    elsewhere = (out / "tables" / "elsewhere.csv").read_text("utf-8")
+    assert "(" in next(
+        row for row in elsewhere.splitlines() if "by an action" in row and "Maze" in row
+    )
     before = {path: path.read_bytes() for path in (out / "tables").iterdir()}
     assert main([*line, "--no-run"]) == 0
     assert {path: path.read_bytes() for path in before} == before
