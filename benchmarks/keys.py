@@ -313,6 +313,22 @@ def table(files: dict[tuple[str, str], dict[str, Any]]) -> Sheet:
     return Sheet("keys", "", ("world", "keys", *heads), tuple(rows))
 
 
+def bonuses(files: dict[tuple[str, str], dict[str, Any]]) -> Sheet:
+    """Over training, how many times its true value a bonus of 1/√count is: means over seeds."""
+    steps = sorted({point["steps"] for one in files.values() for point in one["points"]})
+    rows = []
+    for (world, kind), one in files.items():
+        at = {point["steps"]: point for point in one["points"]}
+        rows.append((world, kind, *(_text(bonus(at[x])) if x in at else ABSENT for x in steps)))
+    return Sheet("bonus", "", ("world", "keys", *(f"{x / 1000:g}k" for x in steps)), tuple(rows))
+
+
+def bonus(point: dict[str, Any]) -> float:
+    """√(true / estimated count) of each seed's median over keys, its mean over the seeds."""
+    known = [row["calibration"] for row in point["seeds"] if row["calibration"] > 0]
+    return float(np.mean(np.array(known) ** -0.5)) if known else math.nan
+
+
 def _text(value: float, digits: int = 2) -> str:
     """A decimal, large numbers as well; a dash where there is none."""
     return ABSENT if math.isnan(value) else f"{value:z,.{digits}f}"
@@ -398,7 +414,7 @@ def run(args: argparse.Namespace) -> None:
         return
     files = opened(args.files)
     if args.what == "table":
-        print(table(files).body(), end="")
+        print(table(files).body(), bonuses(files).body(), sep="\n", end="")
     else:
         rows = len({world for world, _ in files})
         make(args.out, (8.6, 0.5 + 2.3 * rows), lambda figure: draw(files, figure))
