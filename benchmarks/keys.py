@@ -220,10 +220,12 @@ def cost(args: argparse.Namespace) -> dict[str, Any]:
     for turn in range(args.windows + 1):
         for name, config in configs.items():
             clock = config.warmup + turn * config.window
+            began = time.process_time()
             states[name], _, took = timed(whole(programs[name]), states[name], clock)
-            times[name].append(took)
+            times[name].append(time.process_time() - began if args.cpu else took)
     rows = [_costs(name, learners[name], times, seeds) for name in names]
-    return {"world": "maze", "preset": args.preset, "seeds": seeds, "kinds": rows}
+    about = {"world": "maze", "preset": args.preset, "seeds": seeds, "cpu": args.cpu}
+    return about | {"kinds": rows}
 
 
 def whole(program: training.Program) -> Any:
@@ -273,6 +275,12 @@ COSTS = {
     "renewing": "in windows that renew keys",
     "renewals": "of these",
 }
+
+
+def costs(found: dict[str, Any]) -> str:
+    """The table of what `cost` found."""
+    heads = COSTS | ({"steps_per_s": "steps per CPU second"} if found["cpu"] else {})
+    return markdown(found["kinds"], heads)
 
 
 def opened(files: Sequence[Path]) -> dict[tuple[str, str], dict[str, Any]]:
@@ -410,7 +418,7 @@ def run(args: argparse.Namespace) -> None:
         found = counts(args) if args.what == "counts" else cost(args)
         written(args.out, found, began)
         if args.what == "cost":
-            print(markdown(found["kinds"], COSTS))
+            print(costs(found))
         return
     files = opened(args.files)
     if args.what == "table":
@@ -436,6 +444,7 @@ def main() -> None:
     two = commands.add_parser("cost", help="what each kind costs beside the given key")
     two.add_argument("--seeds", default="3", help="how many")
     two.add_argument("--windows", type=int, default=8, help="turns that count")
+    two.add_argument("--cpu", action="store_true", help="the processor's seconds, not the clock's")
     two.add_argument("--out", type=Path, default=ROOT / "results" / "keys" / "cost.json")
     for each in (one, two):
         each.add_argument("--preset", default="paper", choices=("paper", "quick", "smoke"))

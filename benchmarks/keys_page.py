@@ -20,7 +20,6 @@ import keys
 import keys_drift
 import keys_image
 import numpy as np
-from timing import markdown
 
 from primax import stats
 from primax.output.sheet import ABSENT, Sheet, bracket
@@ -153,7 +152,7 @@ def blocks() -> Blocks:
     tables["drift"] = keys_drift.table(sorted((KEPT / "drift").glob("*.json"))).body()
     tables["image"] = keys_image.table(json.loads((KEPT / "image.json").read_text("utf-8"))).body()
     cost = json.loads((KEPT / "cost.json").read_text(encoding="utf-8"))
-    return tables | {"cost": markdown(cost["kinds"], keys.COSTS) + "\n"}
+    return tables | {"cost": keys.costs(cost)}
 
 
 if __name__ == "__main__":
