@@ -4,8 +4,9 @@
     python benchmarks/keys_page.py windows final/prime_*_place   # final_windows.csv, of runs not packed
 
 The runs: `primax sweep results/keys/trials.toml`, the same of `final.toml` and `quick.toml`, and
-`primax pack --keep episodes` (of the trials `--keep scores`). How true the counts are, `benchmarks/keys.py`
-measures.
+`primax pack --keep episodes` (of the trials `--keep scores`). How true the counts are, and
+what keys cost, `benchmarks/keys.py` measures; how far keys move, `keys_drift.py`; noise in images,
+`keys_image.py`.
 """
 
 import bz2
