@@ -2,6 +2,7 @@
 
 import math
 import tomllib
+from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
@@ -9,15 +10,19 @@ import pytest
 
 from primax.cli import main
 from primax.paper.evidence import MissingError
+from primax.paper.pages import embed
 from primax.presets import configure
 from primax.rewards.prime import config as prime_config
 from primax.rewards.prime import gate, intrinsic, novelty, probes
 from primax.runs.measures import Sample
 from primax.studies.noise import cells, claims, predict
 from primax.studies.noise.found import Found
+from primax.studies.noise.pages import write_all
 from primax.sweep.plan import plan_cells
 from primax.worlds import make_world
 
+ROOT = Path(__file__).parents[1]
+KEPT = ROOT / "results" / "noise" / "quick"
 PRIME = cells.VARIANTS["prime"]
 NUMBERS = predict.Numbers(
     gamma=0.9,
@@ -238,3 +243,15 @@ def test_what_the_study_refuses(words, says, tmp_path, capsys):
     assert main(["reproduce", *words, "--out", str(tmp_path / "out")]) != 0
     said = capsys.readouterr().err
     assert says in said and "Traceback" not in said
+
+
+def test_the_page_is_that_of_the_published_runs(tmp_path):
+    """Every table and the index are made anew from the kept runs, to the same bytes."""
+    found = Found(KEPT / "runs", "quick")
+    blocks = write_all(found, tmp_path)
+    assert not found.broken
+    for path in (*(tmp_path / "tables").iterdir(), tmp_path / "index.md"):
+        assert path.read_bytes() == (KEPT / path.relative_to(tmp_path)).read_bytes(), path.name
+    page = ROOT / "docs" / "noise.md"
+    text = page.read_text(encoding="utf-8")
+    assert embed.filled(text, blocks, embed.way(KEPT, page.parent)) == text
