@@ -27,6 +27,7 @@ READ = {
     "ama": {"obs", "action", "next_obs"},
     "lpm": {"obs", "action", "next_obs"},
     "count": {"key"},
+    "net_novelty": {"key"},
     "dirichlet": {"key"},
     "prime": {"key"},
     "noveld": {"obs", "next_obs", "next_memo"},
