@@ -25,6 +25,7 @@ FOLDER = Path(__file__).parent.parent / "benchmarks"
         "readings",
         "keys",
         "examples_page",
+        "curiosity_critic",
     ],
 )
 def test_a_script_starts(name):
