@@ -27,9 +27,14 @@ demo: $(READY)  ## see it work: a few minutes on two cores
 	$(BIN)/primax train task butterflies --preset quick --seeds 2 --out demo/butterflies
 	$(BIN)/primax watch demo/butterflies --gif demo/butterflies.gif
 	$(BIN)/primax evaluate demo/butterflies
-	$(BIN)/primax report demo/maze demo/butterflies --out demo/report.html
+	$(BIN)/primax train rnd two_wings --preset quick --seeds 2 --out demo/rnd
+	$(BIN)/primax watch demo/rnd --seed 1 --gif demo/rnd.gif
+	$(BIN)/primax train prime two_wings --preset quick --seeds 2 --out demo/prime
+	$(BIN)/primax watch demo/prime --seed 1 --gif demo/prime.gif
+	$(BIN)/primax report demo/maze demo/butterflies demo/rnd demo/prime --out demo/report.html
 	@echo "look at the agents in demo/maze.gif and demo/butterflies.gif, at what PRIME pays for in demo/maze.png, and at the tables in demo/maze and demo/butterflies"
-	@echo "open demo/report.html in a browser: curves, seeds, maps, replays and settings of both runs on one page"
+	@echo "one wing of TwoWings flickers for ever: RND is held by it (demo/rnd.gif), PRIME leaves it, on most seeds (demo/prime.gif)"
+	@echo "open demo/report.html in a browser: curves, seeds, maps, replays and settings of these runs on one page"
 	@echo "run $(BIN)/primax to see what else there is"
 
 paper: $(READY)  ## the paper on your GPU, into paper/: 48 runs, JOBS=5 at a time, pages, report

@@ -1,18 +1,26 @@
 """What a bonus costs beside someone's loop, at 1, 16 and 256 environments; RND in PyTorch beside it.
 
     python benchmarks/anywhere.py [--seconds 2] [--spaces vector] [--rewards prime,torch] [--envs 1,256]
+    python benchmarks/anywhere.py --programs
 
 `step` takes a rollout of 128 ticks a call, with one update of the reward's networks every four
 ticks; where freezing has windows they are 1,000, 312 and 20 ticks long at 1, 16 and 256 environments,
 so the median call of `step` has a refresh in it only at 256. `score` takes as many transitions as
 there are environments. Both are microseconds a call divided by ticks: what a step of all
-environments costs. Observations are vectors of 8 numbers; images are 84x84x1.
+environments costs. Observations are vectors of 8 numbers; images are 84x84x1. `--programs` runs the
+two whole programs of docs/anywhere.md instead, each in a process of its own that compiles everything.
 """
 
 import argparse
 import itertools
+import os
+import re
+import resource
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -21,6 +29,7 @@ import numpy as np
 
 import primax
 
+PAGE = Path(__file__).parent.parent / "docs" / "anywhere.md"
 TICKS, ACTIONS = 128, 4
 ENVS = (1, 16, 256)
 SPACES = {"vector": primax.Space((8,), ACTIONS), "image": primax.Space((84, 84, 1), ACTIONS)}
@@ -154,13 +163,32 @@ def torch_rnd(space: primax.Space, envs: int, seconds: float) -> tuple[float, fl
     return timed(synced(go), seconds) / TICKS * 1e6, scored * 1e6
 
 
+def programs() -> None:
+    """What the page's two whole programs take, from import to end; XLA uses one thread."""
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
+    flags = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+    for name, code in zip(("CartPole", "Square"), blocks, strict=False):
+        assert name in code
+        start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+        env = os.environ | {"XLA_FLAGS": flags}
+        subprocess.run([sys.executable, "-c", code], check=True, env=env)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        took = time.perf_counter() - start
+        print(f"{name}: {used:.0f} s of a processor, {took:.0f} s by the clock", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=2.0, help="to measure each number for")
     parser.add_argument("--spaces", default="vector,image", help="vector, image, or both")
     parser.add_argument("--rewards", default="prime,rnd,count,torch", help="torch: RND in PyTorch")
     parser.add_argument("--envs", default=",".join(map(str, ENVS)), help="numbers of environments")
+    parser.add_argument("--programs", action="store_true", help="the page's two programs, no table")
     args = parser.parse_args()
+    if args.programs:
+        print(f"jax {jax.__version__}")
+        return programs()
     envs_of = [int(envs) for envs in args.envs.split(",")]
     device = jax.devices()[0]
     print(f"jax {jax.__version__} on {device.device_kind}")

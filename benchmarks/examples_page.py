@@ -6,8 +6,8 @@
 Curves of one example are those of all files whose name begins with its name. A line is the mean over
 seeds, shaded is one standard deviation, and each seed's curve is the share in each of twenty parts of its steps.
 Of examples/noise.py it draws the packed runs of a folder (`--runs results/keys/quick`), which are what it
-trains, at 15 seeds. Of examples/sb3_minigrid.py it draws what `benchmarks/sb3.py rooms` measured with it: in how many seeds the
-goal was found by then.
+trains, at 15 seeds. Of the examples that benchmarks/sb3.py measures it draws that script's files
+(`--bench results/bench`): in how many seeds the goal was found by then.
 """
 
 import argparse
@@ -29,9 +29,20 @@ TITLES = {
     "own_reward": "episodes at the flag, Maze",
     "own_world": "episodes at the goal, Cliff",
     "ppo_jax": "episodes at the goal, DeepSea",
+    "sb3_deepsea": "seeds that found the goal, DeepSea",
+    "sb3_dqn": "seeds that found the flag, Maze",
     "sb3_minigrid": "seeds that found the goal, MiniGrid",
+    "sb3_ppo": "episodes at the flag, Maze",
 }
 """What an example's share is of."""
+MEASURED = {
+    "sb3_deepsea": ("DQN", "sb3_deepsea_*_cpu.json", 10_000),
+    "sb3_dqn": ("DQN", "sb3_corridor_cpu.json", 20_000),
+    "sb3_minigrid": ("PPO", "sb3_rooms_*_cpu.json", 40_000),
+}
+"""Of benchmarks/sb3.py: the agent, its files and the steps of a run."""
+EPISODE = 100
+"""Steps of every episode in Maze."""
 POINTS = 20
 """Parts of a run."""
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#555555")
@@ -50,16 +61,24 @@ def read(paths: list[Path]) -> Curves:
     return found
 
 
-def read_rooms(paths: list[Path]) -> Curves:
+def read_measured(folder: Path, agent: str, files: str, steps: int) -> Curves:
     """Of each seed, whether it had found the goal."""
     found: Curves = {}
-    for path in paths:
+    for path in sorted(folder.glob(files)):
         for row in json.loads(path.read_text(encoding="utf-8"))["rows"]:
-            first = row["first_step"] or np.inf
-            told = [(step, float(step >= first)) for step in range(2_000, 40_001, 2_000)]
-            name = "PPO" if row["bonus"] == "none" else "PPO with PRIME"
-            found.setdefault(name, {})[str(row["seed"])] = told
+            first = first_step(row)
+            parts = range(steps // POINTS, steps + 1, steps // POINTS)
+            name = agent if row["bonus"] == "none" else f"{agent} with PRIME"
+            seeds = found.setdefault(name, {})
+            seeds[str(row["seed"])] = [(step, float(step >= first)) for step in parts]
     return found
+
+
+def first_step(row: dict[str, Any]) -> float:
+    """By which step a seed had found the goal; `first` is an episode of Maze, counted from 0."""
+    if "first" in row:
+        return np.inf if row["first"] is None else (row["first"] + 1) * EPISODE
+    return row["first_step"] or np.inf
 
 
 def read_runs(folder: Path) -> Curves:
@@ -92,13 +111,14 @@ def draw(name: str, curves: Curves, into: Any) -> None:
     most = max(step for seeds in curves.values() for rows in seeds.values() for step, _ in rows)
     edges = np.linspace(0, most, POINTS + 1)
     in_order = sorted(curves.items(), key=lambda curve: "prime" not in curve[0].lower())
-    for (label, seeds), colour in zip(in_order, COLOURS, strict=False):
+    colours = COLOURS if "prime" in in_order[0][0].lower() else COLOURS[1:]
+    for (label, seeds), colour in zip(in_order, colours, strict=False):
         every = np.stack([shares(rows, edges) for rows in seeds.values()])
         mean, std = every.mean(axis=0), every.std(axis=0)
         at = edges[1:] / 1_000
         axes.plot(at, mean, color=colour, lw=1.5, label=f"{label}, {len(seeds)} seeds")
         low, high = np.clip((mean - std, mean + std), 0, 1)
-        if name != "sb3_minigrid":  # yes or no has no band
+        if name not in MEASURED:  # yes or no has no band
             axes.fill_between(at, low, high, color=colour, alpha=0.15, lw=0)
     axes.set(xlabel="thousand steps", ylabel="share", title=TITLES[name], ylim=(-0.02, 1.02))
     axes.legend(fontsize=8)
@@ -109,20 +129,21 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path, help="where the curves are")
-    parser.add_argument("--rooms", type=Path, nargs="*", default=[], help="files of `sb3.py rooms`")
+    parser.add_argument("--bench", type=Path, help="a folder of files of benchmarks/sb3.py")
     parser.add_argument("--runs", type=Path, help="a folder of packed runs in TwoWings")
     parser.add_argument("--pictures", type=Path, required=True, help="a folder for the pictures")
     args = parser.parse_args()
     for name in TITLES:
         known = re.compile(rf"{name}(_count|_without)?")
         paths = sorted(path for path in args.folder.glob("*.csv") if known.fullmatch(path.stem))
-        if name == "sb3_minigrid" and args.rooms:
-            curves = read_rooms(args.rooms)
+        curves = {}
+        if name in MEASURED and args.bench:
+            curves = read_measured(args.bench, *MEASURED[name])
         elif name == "noise" and args.runs:
             curves = read_runs(args.runs)
         elif paths:
             curves = read(paths)
-        else:
+        if not curves:
             print(f"{name}: no curve in {args.folder}")
             continue
         path = args.pictures / f"example_{name}.svg"

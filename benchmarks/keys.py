@@ -220,10 +220,12 @@ def cost(args: argparse.Namespace) -> dict[str, Any]:
     for turn in range(args.windows + 1):
         for name, config in configs.items():
             clock = config.warmup + turn * config.window
+            began = time.process_time()
             states[name], _, took = timed(whole(programs[name]), states[name], clock)
-            times[name].append(took)
+            times[name].append(time.process_time() - began if args.cpu else took)
     rows = [_costs(name, learners[name], times, seeds) for name in names]
-    return {"world": "maze", "preset": args.preset, "seeds": seeds, "kinds": rows}
+    about = {"world": "maze", "preset": args.preset, "seeds": seeds, "cpu": args.cpu}
+    return about | {"kinds": rows}
 
 
 def whole(program: training.Program) -> Any:
@@ -275,6 +277,12 @@ COSTS = {
 }
 
 
+def costs(found: dict[str, Any]) -> str:
+    """The table of what `cost` found."""
+    heads = COSTS | ({"steps_per_s": "steps per CPU second"} if found["cpu"] else {})
+    return markdown(found["kinds"], heads)
+
+
 def opened(files: Sequence[Path]) -> dict[tuple[str, str], dict[str, Any]]:
     """What `counts` wrote, by world and kind, in the order of both."""
     found = {}
@@ -311,6 +319,22 @@ def table(files: dict[tuple[str, str], dict[str, Any]]) -> Sheet:
     heads = [f"rank correlation at {x / 1000:g}k" for x in shown]
     heads += ["estimate / true", "H(true | code)", "H(code | true)", "codes / true states"]
     return Sheet("keys", "", ("world", "keys", *heads), tuple(rows))
+
+
+def bonuses(files: dict[tuple[str, str], dict[str, Any]]) -> Sheet:
+    """Over training, how many times its true value a bonus of 1/√count is: means over seeds."""
+    steps = sorted({point["steps"] for one in files.values() for point in one["points"]})
+    rows = []
+    for (world, kind), one in files.items():
+        at = {point["steps"]: point for point in one["points"]}
+        rows.append((world, kind, *(_text(bonus(at[x])) if x in at else ABSENT for x in steps)))
+    return Sheet("bonus", "", ("world", "keys", *(f"{x / 1000:g}k" for x in steps)), tuple(rows))
+
+
+def bonus(point: dict[str, Any]) -> float:
+    """√(true / estimated count) of each seed's median over keys, its mean over the seeds."""
+    known = [row["calibration"] for row in point["seeds"] if row["calibration"] > 0]
+    return float(np.mean(np.array(known) ** -0.5)) if known else math.nan
 
 
 def _text(value: float, digits: int = 2) -> str:
@@ -394,11 +418,11 @@ def run(args: argparse.Namespace) -> None:
         found = counts(args) if args.what == "counts" else cost(args)
         written(args.out, found, began)
         if args.what == "cost":
-            print(markdown(found["kinds"], COSTS))
+            print(costs(found))
         return
     files = opened(args.files)
     if args.what == "table":
-        print(table(files).body(), end="")
+        print(table(files).body(), bonuses(files).body(), sep="\n", end="")
     else:
         rows = len({world for world, _ in files})
         make(args.out, (8.6, 0.5 + 2.3 * rows), lambda figure: draw(files, figure))
@@ -420,6 +444,7 @@ def main() -> None:
     two = commands.add_parser("cost", help="what each kind costs beside the given key")
     two.add_argument("--seeds", default="3", help="how many")
     two.add_argument("--windows", type=int, default=8, help="turns that count")
+    two.add_argument("--cpu", action="store_true", help="the processor's seconds, not the clock's")
     two.add_argument("--out", type=Path, default=ROOT / "results" / "keys" / "cost.json")
     for each in (one, two):
         each.add_argument("--preset", default="paper", choices=("paper", "quick", "smoke"))

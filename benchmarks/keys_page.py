@@ -4,18 +4,22 @@
     python benchmarks/keys_page.py windows final/prime_*_place   # final_windows.csv, of runs not packed
 
 The runs: `primax sweep results/keys/trials.toml`, the same of `final.toml` and `quick.toml`, and
-`primax pack --keep episodes` (of the trials `--keep scores`). How true the counts are, `benchmarks/keys.py`
-measures.
+`primax pack --keep episodes` (of the trials `--keep scores`). How true the counts are, and
+what keys cost, `benchmarks/keys.py` measures; how far keys move, `keys_drift.py`; noise in images,
+`keys_image.py`.
 """
 
 import bz2
 import csv
 import io
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import keys
+import keys_drift
+import keys_image
 import numpy as np
 
 from primax import stats
@@ -143,8 +147,13 @@ def blocks() -> Blocks:
     sheets = [trials(), final(), quick(), deepsea()]
     tables = {sheet.name: sheet.body() for sheet in sheets}
     for name in ("counts", "counts_paper"):
-        tables[name] = keys.table(keys.opened(sorted((KEPT / name).glob("*.json")))).body()
-    return tables
+        files = keys.opened(sorted((KEPT / name).glob("*.json")))
+        tables[name] = keys.table(files).body()
+        tables[name.replace("counts", "bonus")] = keys.bonuses(files).body()
+    tables["drift"] = keys_drift.table(sorted((KEPT / "drift").glob("*.json"))).body()
+    tables["image"] = keys_image.table(json.loads((KEPT / "image.json").read_text("utf-8"))).body()
+    cost = json.loads((KEPT / "cost.json").read_text(encoding="utf-8"))
+    return tables | {"cost": keys.costs(cost)}
 
 
 if __name__ == "__main__":

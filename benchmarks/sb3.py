@@ -1,12 +1,15 @@
-"""PRIME in Stable-Baselines3's agents: what it finds in two worlds, and what it costs.
+"""PRIME in Stable-Baselines3's agents: what it finds in three worlds, and what it costs.
 
     python benchmarks/sb3.py corridor [--seeds 0-4] [--steps 20000] [--bonus none] [--out FILE]
     python benchmarks/sb3.py rooms [--seeds 0-4] [--steps 40000] [--bonus none] [--out FILE]
+    python benchmarks/sb3.py deepsea [--seeds 0-4] [--steps 10000] [--bonus none] [--out FILE]
     python benchmarks/sb3.py cost [--steps 1024] [--out FILE]
 
 `corridor`: SB3's DQN in Maze, layout `long`, with and without the bonus, the same settings and the same
-number of steps. `rooms`: PPO in three rooms of MiniGrid, which is examples/sb3_minigrid.py. `cost`: DQN and PPO with each bonus in one process, one after another; programs are
-compiled before the clock starts, and it counts processor time, which other work on the machine moves
+number of steps; the episode in which the flag was first taken counts from 0. `rooms`: PPO in three rooms
+of MiniGrid, which is examples/sb3_minigrid.py. `deepsea`: DQN in gymnax's DeepSea, which is
+examples/sb3_deepsea.py. `cost`: DQN and PPO with each bonus in one process, one after another; programs
+are compiled before the clock starts, and it counts processor time, which other work on the machine moves
 least. One thread each for torch and XLA.
 """
 
@@ -18,7 +21,7 @@ import platform
 import shlex
 import sys
 import time
-from functools import cache
+from functools import cache, partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -58,7 +61,10 @@ DQN_SETTINGS = {
 WINDOWS = {"window": 500, "recent": 1_000}
 """Shorter than the default: what is new is told anew twice as often."""
 SHORT = "prime, short windows"
-EXAMPLE = Path(__file__).parent.parent / "examples" / "sb3_minigrid.py"
+EXAMPLES = Path(__file__).parent.parent / "examples"
+BY_EXAMPLE = {"rooms": ("sb3_minigrid", "minigrid"), "deepsea": ("sb3_deepsea", "gymnax")}
+"""Which example is run, and the library that has its world."""
+STEPS = {"corridor": 20_000, "rooms": 40_000, "deepsea": 10_000, "cost": 1_024}
 MOST = 1_000
 """Episodes at the goal whose steps are kept."""
 
@@ -111,10 +117,10 @@ def found(method: str, seed: int, steps: int) -> dict[str, Any]:
     }
 
 
-def in_rooms(method: str, seed: int, steps: int) -> dict[str, Any]:
-    """One run of examples/sb3_minigrid.py, whose settings were fixed before these seeds were run."""
-    spec = importlib.util.spec_from_file_location("sb3_minigrid", EXAMPLE)
-    example = sys.modules.setdefault("sb3_minigrid", importlib.util.module_from_spec(spec))
+def by_example(name: str, method: str, seed: int, steps: int) -> dict[str, Any]:
+    """One run of an example, whose settings were fixed before these seeds were run."""
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    example = sys.modules.setdefault(name, importlib.util.module_from_spec(spec))
     if not hasattr(example, "train"):
         spec.loader.exec_module(example)
     start = time.process_time()
@@ -159,24 +165,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=("corridor", "rooms", "cost"))
+    parser.add_argument("what", choices=tuple(STEPS))
     parser.add_argument("--seeds", default="0-4")
+    usual = ", ".join(f"{steps:,} for {what}" for what, steps in STEPS.items())
+    parser.add_argument("--steps", type=int, help=usual)
     parser.add_argument(
-        "--steps", type=int, help="20,000 in the corridor, 40,000 in the rooms, 1,024 for the cost"
+        "--bonus", help=f"by semicolons: none;{SHORT} in the corridor, none;prime in the others"
     )
-    parser.add_argument("--bonus", help=f"by semicolons: none;{SHORT}, or none;prime in the rooms")
     parser.add_argument("--out", type=Path, help="a JSON file for all of it")
     args = parser.parse_args()
     torch.set_num_threads(1)
     begin, rows, code = time.perf_counter(), [], provenance()
+    steps = args.steps or STEPS[args.what]
+    example, library = BY_EXAMPLE.get(args.what, (None, None))
     if args.what == "cost":
-        rows = cost(args.steps or 1_024)
+        rows = cost(steps)
     else:
-        one, steps = (in_rooms, 40_000) if args.what == "rooms" else (found, 20_000)
-        usual = f"none;{'prime' if args.what == 'rooms' else SHORT}"
-        for method in (args.bonus or usual).split(";"):
+        one = partial(by_example, example) if example else found
+        for method in (args.bonus or f"none;{'prime' if example else SHORT}").split(";"):
             for seed in parse_seeds(args.seeds):
-                rows.append(one(method, seed, args.steps or steps))
+                rows.append(one(method, seed, steps))
                 print(rows[-1], flush=True)
     versions = {
         "python": platform.python_version(),
@@ -184,8 +192,8 @@ def main() -> None:
         "torch": torch.__version__,
         "stable-baselines3": stable_baselines3.__version__,
     }
-    if args.what == "rooms":
-        versions["minigrid"] = metadata.version("minigrid")
+    if library:
+        versions[library] = metadata.version(library)
     told = {"command": shlex.join(["python", "benchmarks/sb3.py", *sys.argv[1:]])}
     told |= {"took_s": round(time.perf_counter() - begin, 1), "versions": versions, **code}
     if args.out:

@@ -1,10 +1,11 @@
 """Stable-Baselines3's DQN in a corridor of 28 steps, with PRIME beside the task or without it.
 
 pip install 'primax-rl[sb3]'
-python examples/sb3_dqn.py [--without] [--steps 20000] [--seed 0] [--out agents]
+python examples/sb3_dqn.py [--without] [--steps 20000] [--seed 0] [--curve FILE.csv] [--out agents]
 """
 
 import argparse
+import csv
 from pathlib import Path
 
 import gymnasium
@@ -22,6 +23,7 @@ def main() -> None:
     parser.add_argument("--without", action="store_true", help="the task alone")
     parser.add_argument("--steps", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--curve", type=Path, help="a CSV file for the curve")
     parser.add_argument("--out", type=Path, help="a folder for the agent and its bonus")
     args = parser.parse_args()
 
@@ -58,6 +60,12 @@ def main() -> None:
     taken = np.array(env.get_episode_rewards()) > 0
     first = f"first in episode {np.argmax(taken) + 1}" if taken.any() else "never"
     print(f"{len(taken)} episodes; the flag was taken in {taken.sum()}, {first}")
+    if args.curve:
+        name = "DQN" if args.without else "DQN with PRIME"
+        ends = np.cumsum(env.get_episode_lengths())
+        rows = [(name, args.seed, end, int(at)) for end, at in zip(ends, taken, strict=True)]
+        with args.curve.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([("curve", "seed", "step", "share"), *rows])
     if args.out:
         model.save(args.out / "agent")
         if not args.without:

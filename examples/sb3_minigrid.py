@@ -10,17 +10,20 @@ import argparse
 import csv
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import gymnasium
 import numpy as np
 from gymnasium.wrappers import FlattenObservation
-from minigrid.wrappers import ImgObsWrapper, ReseedWrapper
-from stable_baselines3 import PPO
-from stable_baselines3.common.env_util import make_vec_env
 
 import primax
 from primax.config.seeds import parse_seeds
+
+try:
+    from minigrid.wrappers import ImgObsWrapper, ReseedWrapper
+    from stable_baselines3 import PPO
+    from stable_baselines3.common.env_util import make_vec_env
+except ImportError as error:
+    raise SystemExit(f"{error}: pip install 'primax-rl[sb3,examples]'") from None
 from primax.sb3 import BonusCallback
 
 ENVS, LAYOUT = 16, 4
@@ -34,8 +37,8 @@ def rooms() -> gymnasium.Env:
 
 
 @cache
-def prime(space: primax.Space, envs: int) -> Any:
-    """Made once for all seeds, since its programs take half a minute to compile."""
+def prime(space: primax.Space, envs: int) -> object:
+    """Made once for all seeds, since its programs take long to compile."""
     settings = {"recent": 2_000, "update_every": 4 * envs}
     return primax.bonus("prime", space, envs, gamma=0.99, keys="simhash", settings=settings)
 
@@ -45,10 +48,8 @@ def train(seed: int, steps: int, is_without: bool) -> tuple[np.ndarray, np.ndarr
     env = make_vec_env(rooms, n_envs=ENVS, seed=seed)
     told = {"learning_rate": 1e-3, "n_steps": 64, "batch_size": 256, "n_epochs": 4}
     model = PPO("MlpPolicy", env, ent_coef=0.01, seed=seed, device="cpu", **told)
-    callback = None
-    if not is_without:
-        callback = BonusCallback(prime, weight=0.1, schedule="linear", seed=seed)
-    model.learn(steps, callback=callback)
+    beside = BonusCallback(prime, weight=0.1, schedule="linear", seed=seed)
+    model.learn(steps, callback=None if is_without else beside)
     lengths, rewards = (env.env_method(f"get_episode_{name}") for name in ("lengths", "rewards"))
     ends = np.concatenate([ENVS * np.cumsum(one) for one in lengths])
     order = ends.argsort(kind="stable")

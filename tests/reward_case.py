@@ -162,7 +162,7 @@ def dreamt(reward, seeds: tuple[int, ...] = (0, 1), rounds: int = 3):
         never = jnp.zeros(num, bool)
         next_key = key[1:] // spec.num_actions
         rows = (obs[:-1], action[:-1], task, obs[1:], never, never, jnp.ones(num), key[:-1])
-        rows = Batch(*rows, next_key, memo, memos)
+        rows = Batch(*rows, next_key, memo, memos, jnp.arange(num))
         state, _ = reward.refresh(state, snapshot(rows), k_begin)
 
         def round_(state, key):

@@ -7,12 +7,16 @@ import numpy as np
 import pytest
 
 PAGE = Path(__file__).parent.parent / "docs" / "anywhere.md"
+SMALL = {"replay": 64, "recent": 16, "window": 10, "warmup": 10, "net.embedding": 4}
+SMALL |= {"reward.heads": 1, "reward.quantiles": 3, "reward.probes": 2, "reward.feature_dim": 3}
+SMALL |= {"reward.calibration": 8, "reward.neighbours": 4, "critics.batch": 4}
+"""Of a bonus that runs in seconds on images."""
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
 @pytest.mark.slow
 def test_the_examples_run_in_the_order_of_the_page():
-    first, ppo, dqn, many, memo = BLOCKS
+    first, _, ppo, dqn, many, memo = BLOCKS
     names: dict = {}
     exec(first, names)
     assert 0 < float(names["intrinsic"]) <= 2 and int(names["state"].clock) == 1_200
@@ -44,3 +48,21 @@ def test_the_examples_run_in_the_order_of_the_page():
     names |= {"bonus": smirl, "state": smirl.init(0), "obs": np.ones((1, 1, 2, 3), np.uint8)}
     exec(memo, names)
     assert names["seen"].shape == (1, 3, 2, 3)
+
+
+@pytest.mark.slow
+def test_the_program_with_images_runs():
+    """As on the page, but for its sizes; then the square is at the border where it can go no further."""
+    text, names = BLOCKS[1], {"SMALL": SMALL}
+    for large, small in (('keys="simhash")', 'keys="simhash", settings=SMALL)'), ("1_200", "130")):
+        assert text.count(large) == 1
+        text = text.replace(large, small)
+    exec(text, names)
+    assert names["space"].kind == "image" and 0 < float(names["intrinsic"]) <= 2
+    assert int(names["state"].clock) == 130
+    env = names["env"]
+    image, _ = env.reset(seed=0)
+    assert image[:4, :4].all() and image.sum() == 16 * 3 * 255
+    steps = [env.step(action) for action in (0, 1, 1, 1, 1, 1, 3, 3, 3, 3, 3)]
+    assert [task for _, task, *_ in steps] == [0.0] * 10 + [1.0] and steps[-1][2]
+    assert steps[-1][0][20:, 20:].all() and steps[-1][0].sum() == 16 * 3 * 255

@@ -135,7 +135,9 @@ def test_the_bonus_outside_equals_the_engine(case):
         next_memo=rows.next_memo,
     )
     outside = np.asarray(bonus.score(now, row))
-    np.testing.assert_allclose(outside, inside, rtol=0, atol=1e-6)
+    # E3B's scale takes in a row at a time, and two programs round each of them in their own way.
+    rtol = 1e-6 if case == "e3b" else 0
+    np.testing.assert_allclose(outside, inside, rtol=rtol, atol=1e-6)
     assert np.std(inside) > 1e-4
 
 

@@ -24,6 +24,8 @@ FOLDER = Path(__file__).parent.parent / "benchmarks"
         "contrast",
         "readings",
         "keys",
+        "keys_drift",
+        "keys_image",
         "examples_page",
         "curiosity_critic",
     ],

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -20,7 +19,7 @@ from primax.agent.learner import make_learner
 from primax.agent.memory import check_room
 from primax.errors import InputError
 from primax.presets import configure
-from primax.runs import disk
+from primax.runs import checkpoints, disk
 from primax.runs.proceed import Job, devices_for, same_machine
 from primax.runs.provenance import provenance
 from primax.runs.read import open_run
@@ -60,11 +59,14 @@ def killed(here: int, folder: Path, *args: object) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("case", "seeds", "on"), [("prime", 4, 2), ("place", 8, 4)])
+@pytest.mark.parametrize(
+    ("case", "seeds", "on"), [("prime", 4, 2), ("place", 8, 4), ("task", 8, 8)]
+)
 def test_a_seeds_numbers_are_those_of_its_devices_seeds_alone(case, seeds, on):
     """8 seeds on 4 devices are seeds 0 and 1, 2 and 3 and so on, each pair alone on one device.
 
-    Every table, map, replay and leaf of the last state; and nothing passes between devices.
+    Every table, map, replay and leaf of the last state; and nothing passes between devices. It is so
+    too from the middle on, where a run that was begun on another number of devices goes on.
     """
     script = Path(__file__).with_name("devices_case.py")
     flags = "--xla_force_host_platform_device_count=8"
@@ -77,6 +79,7 @@ def test_a_seeds_numbers_are_those_of_its_devices_seeds_alone(case, seeds, on):
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["differs"] == [] and found["collectives"] == []
+    assert found["moved"] == ({"from one": [], "to one": []} if seeds == on else {})
     assert found["programs"] == 1, "each device has the program that one device has"
     maps = {"map of visits", "map of v_epi"} if case == "prime" else set()
     assert {"replays", "state.ring.rows.action", *maps} <= {*found["compared"]}
@@ -87,7 +90,6 @@ def test_a_seeds_numbers_are_those_of_its_devices_seeds_alone(case, seeds, on):
 def test_killed_it_goes_on_with_as_many_devices_and_with_others_only_if_told(tmp_path):
     told(4, *TRAIN, "--devices", "2", "--out", tmp_path / "whole")
     folder = killed(4, tmp_path / "killed", *TRAIN, "--devices", "2")
-    shutil.copytree(folder, tmp_path / "copy")
     said = told(1, "resume", folder, status=2)
     assert "the run was started with the compiler flag" in said  # which makes virtual devices
     said = told(4, "resume", folder, "--devices", "1", status=2)
@@ -99,19 +101,35 @@ def test_killed_it_goes_on_with_as_many_devices_and_with_others_only_if_told(tmp
         assert (folder / name).read_bytes() == (whole.path / name).read_bytes(), name
     state = Path("checkpoints", "000002000", "state.npz")
     assert (folder / state).read_bytes() == (whole.path / state).read_bytes()
-    assert "--devices 1" not in told(4, "resume", tmp_path / "copy", "--devices", "1", "--anyway")
-    assert open_run(tmp_path / "copy").is_finished and open_run(tmp_path / "copy").devices == 1
 
 
 @pytest.mark.slow
-def test_begun_on_one_device_it_goes_on_with_more_only_if_told(tmp_path):
-    folder = killed(4, tmp_path / "run", *TRAIN)
-    assert open_run(folder).devices == 1
-    said = told(4, "resume", folder, "--devices", "all", status=2)
-    assert "devices was 1, is now 4: 4 seeds a device are now 1" in said and "--anyway" in said
-    told(4, "resume", folder, "--devices", "2", "--anyway")
+@pytest.mark.parametrize(
+    ("begun", "then", "widths"),
+    [(4, 1, "1 seeds a device are now 4"), (1, 4, "4 seeds a device are now 1")],
+)
+def test_killed_it_goes_on_with_others_only_if_told(tmp_path, begun, then, widths):
+    """What it had until its checkpoint stays. What comes then equals what is said above, and the
+    bytes of no run that was left alone."""
+    folder = killed(4, tmp_path / "run", *TRAIN, "--devices", begun)
+    assert open_run(folder).devices == begun
+    clock = checkpoints.newest_step(folder)
+    had = {name: rows(folder, name, clock) for name in ("episodes", "windows")}
+    said = told(4, "resume", folder, "--devices", then, status=2)
+    assert f"devices was {begun}, is now {then}: {widths}" in said and "--anyway" in said
+    assert f"going on from step {clock:,}" in told(
+        4, "resume", folder, "--devices", then, "--anyway"
+    )
     run = open_run(folder)
-    assert run.is_finished and run.devices == 2 and len(run.episodes["seed"]) == 4 * 20
+    assert run.is_finished and run.devices == then and len(run.episodes["seed"]) == 4 * 20
+    assert had == {name: rows(folder, name, clock) for name in had} and all(had.values())
+
+
+def rows(folder: Path, name: str, clock: int) -> list[str]:
+    """Of a table, until a step."""
+    header, *lines = (folder / f"{name}.csv").read_text().splitlines()
+    step = header.split(",").index("step")
+    return [line for line in lines if int(line.split(",")[step]) <= clock]
 
 
 def test_the_number_of_devices_is_one_there_is_and_divides_the_seeds(monkeypatch):

@@ -2,6 +2,7 @@
 
 import csv
 import importlib.util
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +20,7 @@ EXAMPLES = ROOT / "examples"
 LINES = {"ppo_jax": 200}
 SHORT = 79
 """Lines of every other example."""
-IN_SB3 = ("sb3_dqn", "sb3_ppo", "sb3_minigrid")
+IN_SB3 = ("sb3_deepsea", "sb3_dqn", "sb3_ppo", "sb3_minigrid")
 """These need torch: tests/test_sb3.py runs them."""
 HERE = ("gymnasium_many", "noise", "own_reward", "own_world", "ppo_jax")
 
@@ -229,6 +230,31 @@ def test_pictures_show_means_of_parts_of_a_run(tmp_path):
         tmp_path / "a.svg", (4.0, 3.0), lambda into: page.draw("noise", page.read([file]), into)
     )
     assert "svg" in (tmp_path / "a.svg").read_text(encoding="utf-8")
+
+
+def test_pictures_of_what_was_measured_show_seeds_that_have_found_the_goal(tmp_path):
+    page = loaded("examples_page", ROOT / "benchmarks")
+    rows = [{"bonus": "prime, short windows", "seed": 0, "first": 1}]
+    rows += [{"bonus": "none", "seed": seed, "first": None} for seed in (0, 1)]
+    (tmp_path / "a_x.json").write_text(json.dumps({"rows": rows}), encoding="utf-8")
+    rows = [{"bonus": "prime", "seed": 3, "first_step": 101}]
+    (tmp_path / "b_x.json").write_text(json.dumps({"rows": rows}), encoding="utf-8")
+    found = page.read_measured(tmp_path, "DQN", "a_*.json", 2_000)
+    assert list(found) == ["DQN with PRIME", "DQN"] and list(found["DQN"]) == ["0", "1"]
+    # Its second episode of 100 steps ends at step 200; parts are of 100.
+    assert found["DQN with PRIME"]["0"][:2] == [(100, 0.0), (200, 1.0)]
+    assert all(at == 0 for _, at in found["DQN"]["1"]) and len(found["DQN"]["1"]) == 20
+    found = page.read_measured(tmp_path, "PPO", "b_*.json", 2_000)
+    assert found["PPO with PRIME"]["3"][:2] == [(100, 0.0), (200, 1.0)]
+
+
+@pytest.mark.parametrize("name, lacks", [("sb3_minigrid", "minigrid"), ("sb3_deepsea", "gymnax")])
+def test_what_an_example_lacks_is_said_in_one_line(name, lacks):
+    code = f"import runpy, sys; sys.modules[{lacks!r}] = None; runpy.run_path(sys.argv[1])"
+    words = [sys.executable, "-c", code, str(EXAMPLES / f"{name}.py")]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 1 and len(done.stderr.splitlines()) == 1, done.stderr
+    assert "pip install 'primax-rl[sb3," in done.stderr
 
 
 def test_pictures_of_the_page_are_there_and_small():

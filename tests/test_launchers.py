@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import threading
+import uuid
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -204,6 +205,24 @@ def test_a_worker_of_dask_that_is_killed_is_replaced(far, dask_local, cluster):
     (far.folder / "go").write_text("")
     wait_long(lambda: far.states()["count_maze"] == "finished")
     assert far.order().count("train count_maze") == 1
+
+
+@pytest.mark.slow
+def test_workers_of_dask_that_see_the_same_gpus_take_one_each(far, dask_local):
+    gpus = [f"{name}-{uuid.uuid4()}" for name in "ab"]
+    script = far.folder / "primax_for_tests.py"
+    seen = f"import os\nos.environ['CUDA_VISIBLE_DEVICES'] = {','.join(gpus)!r}\n"
+    seen += "os.environ.pop('JAX_PLATFORMS', None)\n"
+    script.write_text(seen + script.read_text())
+    far.rule(count_maze="wait", task_maze="wait")
+    thread = threading.Thread(target=far.go, kwargs={"launcher": dask_local()})
+    thread.start()
+    for name in ("count_maze", "task_maze"):
+        wait_long((far.folder / f"{name}.waits").exists)
+    (far.folder / "go").write_text("")
+    thread.join()
+    logs = [far.home.log(cell).read_text() for cell in far.plan.cells]
+    assert {log.splitlines()[-1] for log in logs} == {f"done {gpu} True" for gpu in gpus}
 
 
 @pytest.mark.slow

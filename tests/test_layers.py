@@ -20,6 +20,7 @@ LAYERS = [
     {"gym", "sb3", "export", "verify"},
     {"paper"},
     {"report", "sweep"},
+    {"studies"},
     {"cli"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

@@ -29,7 +29,6 @@ from primax.rewards.keys import place, slow
 from primax.rewards.keys.encoded import Projected
 from primax.rewards.keys.slow import Slow
 from primax.rewards.transition import Batch
-from primax.worlds import Maze
 
 SPEC = Spec(
     shape=(2, 1, 12),
@@ -336,11 +335,14 @@ def test_a_ring_that_has_lost_rows_keeps_its_keys():
     assert due == [False, True, False, False, False, False, False]
 
 
-class Shuffled(Maze):
-    """Maze under another key of the same states."""
+def shuffled(world):
+    """A world under other keys of the same states."""
 
-    def state_key(self, state):
-        return (7 * super().state_key(state) + 3) % self.num_keys
+    class Shuffled(type(world)):
+        def state_key(self, state):
+            return (7 * super().state_key(state) + 3) % self.num_keys
+
+    return Shuffled(world.config)
 
 
 def whole_run(learner):
@@ -351,22 +353,30 @@ def whole_run(learner):
     return jax.tree.leaves((said, last.obs, last.critics, last.reward, last.ring, last.hashed))
 
 
+PLACE = {"keys.kind": "place"}
+
+
 @pytest.mark.parametrize(
-    ("settings", "is_same"),
+    ("method", "world", "settings", "is_same"),
     [
-        ({"keys.kind": "place"}, True),
-        ({"keys.kind": "simhash"}, True),
-        pytest.param({"keys.kind": "codes"}, True, marks=pytest.mark.slow),
-        pytest.param({"keys.kind": "encoded"}, True, marks=pytest.mark.slow),
-        pytest.param({"keys.kind": "place", "reward.novelty": "cfn"}, True, marks=pytest.mark.slow),
-        ({}, False),
+        ("prime", "maze", PLACE, True),
+        ("prime", "maze", {"keys.kind": "simhash"}, True),
+        ("count", "butterflies", PLACE, True),
+        pytest.param("count", "butterflies", {}, False, marks=pytest.mark.slow),
+        pytest.param("prime", "two_wings", PLACE, True, marks=pytest.mark.slow),
+        pytest.param("prime", "maze", {"keys.kind": "codes"}, True, marks=pytest.mark.slow),
+        pytest.param("prime", "maze", {"keys.kind": "encoded"}, True, marks=pytest.mark.slow),
+        pytest.param(
+            "prime", "maze", PLACE | {"reward.novelty": "cfn"}, True, marks=pytest.mark.slow
+        ),
+        ("prime", "maze", {}, False),
     ],
     ids=str,
 )
-def test_the_worlds_own_key_is_not_used(settings, is_same):
+def test_the_worlds_own_key_is_not_used(method, world, settings, is_same):
     """Under another key of the world everything is the same byte; with the given key it is not."""
-    learner = make_learner(configure("prime", "maze", "smoke", settings))
-    other = Learner(learner.config, Shuffled(learner.config.world), learner.reward)
+    learner = make_learner(configure(method, world, "smoke", settings))
+    other = Learner(learner.config, shuffled(learner.world), learner.reward)
     pairs = zip(whole_run(learner), whole_run(other), strict=True)
     assert all(np.array_equal(a, b) for a, b in pairs) == is_same
 

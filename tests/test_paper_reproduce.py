@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from test_paper_case import plausible, without_simulation, write_run
 
-from primax.cli import main
+from primax.cli import command_of, main
 from primax.errors import InputError, RunError, StoppedError
 from primax.methods import METHODS
 from primax.paper import plan, reproduce
@@ -288,18 +288,9 @@ def test_pages_from_runs_kept_elsewhere(capsys, tmp_path):
     assert "2 seeds, 6,000 steps" in (tmp_path / "out" / "runs.md").read_text(encoding="utf-8")
 
 
-def test_names_of_what_is_left_one_a_line(tmp_path, capsys):
-    """For xargs; PRIME first, and nothing else on those lines."""
-    asked = ("--scale", "smoke", "--only", "table5", "--out", tmp_path / "out")
-    names = primax(capsys, "reproduce", "--names", *asked).split("\n")
-    assert names[0] == "prime_butterflies" and names.pop() == ""
-    assert set(names) == {cell.name for cell in select(["table5"], "smoke")}
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.slow
 def test_many_may_begin_at_once(tmp_path):
-    """As `make paper` does: none may take another's file away."""
+    """None may take another's file away."""
     home = reproduce.open_home(tmp_path / "out", "smoke")
     begin = "import sys; from pathlib import Path; from primax.paper import reproduce as r; "
     begin += "home = r.open_home(Path(sys.argv[1]), 'smoke'); [r.begin(home) for _ in range(50)]"
@@ -474,3 +465,17 @@ def test_a_sweep_of_that_plan_writes_the_bytes_of_a_reproduction(capsys, tmp_pat
     for name in ("config.json", *disk.FINAL, "checkpoints/000002000/state.npz"):
         assert (ours / name).read_bytes() == (theirs / name).read_bytes(), name
     assert "nothing to run" in primax(capsys, "reproduce", "--no-pages", "--out", whole, *only)
+
+
+def test_make_paper_goes_by_a_plan_and_a_sweep():
+    """Every command is one that is there, and finds what the one before it leaves."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    recipe = makefile.partition("\npaper:")[2].partition("\n\n")[0].replace("$(JOBS)", "5")
+    names = re.findall(r"^\t\$\(BIN\)/primax (\w+) (.*)$", recipe, re.MULTILINE)
+    asked = [(name, command_of(name)[1].parse_args(rest.split())) for name, rest in names]
+    assert [name for name, _ in asked] == ["reproduce", "sweep", "pack", "reproduce", "report"]
+    plan, sweep, pack, pages, report = (args for _, args in asked)
+    assert plan.write_plan and plan.scale == pages.scale == "paper" and pages.no_run
+    assert sweep.plan == plan.out / "runs" and sweep.jobs == 5 and sweep.out is None
+    assert pack.dir == [plan.out] and pack.out == pages.out / "runs"
+    assert report.dir == [pages.out] and report.out.parent == pages.out

@@ -24,9 +24,13 @@ READ = {
     "rnd_snapshot": {"next_obs"},
     "ensemble_snapshot": {"obs", "action"},
     "icm": {"obs", "action", "next_obs"},
+    "ama": {"obs", "action", "next_obs"},
+    "lpm": {"obs", "action", "next_obs"},
     "count": {"key"},
     "dirichlet": {"key"},
     "prime": {"key"},
+    "noveld": {"obs", "next_obs", "next_memo"},
+    "e3b": {"next_memo"},
 }
 """Of a sampled row, what its reward is a function of."""
 

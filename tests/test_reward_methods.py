@@ -16,10 +16,14 @@ from primax.worlds import WORLDS
 
 NAMES = {"random", "task", "smirl", "rnd", "disagreement", "s_adapt", "moss", "rnd_snapshot"}
 NAMES |= {"ensemble_snapshot", "icm", "count", "dirichlet", "prime"}
+NAMES |= {"noveld", "e3b", "ama", "lpm", "net_novelty"}
 SMALL = {
     "disagreement": {"reward.models": "2", "reward.features": "4", "reward.hidden": "6"},
     "ensemble_snapshot": {"reward.models": "2", "reward.features": "4", "reward.hidden": "6"},
     "moss": {"reward.features": "4", "reward.hidden": "6", "reward.neighbours": "3"},
+    "noveld": {"reward.features": "4"},
+    "e3b": {"reward.features": "4"},
+    "lpm": {"reward.hidden": "6", "reward.memory": "40"},
 }
 RUNS = {
     "smirl": "butterflies",
@@ -32,6 +36,10 @@ RUNS = {
     "icm": "two_wings",
     "count": "maze",
     "dirichlet": "two_wings",
+    "noveld": "maze",
+    "e3b": "two_wings",
+    "ama": "maze",
+    "lpm": "two_wings",
 }
 
 
@@ -114,7 +122,7 @@ def is_finite(tree) -> bool:
     return all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(tree))
 
 
-COSTLY = ("disagreement", "moss", "rnd_snapshot", "ensemble_snapshot", "icm")
+COSTLY = ("disagreement", "moss", "rnd_snapshot", "ensemble_snapshot", "icm", "ama", "lpm")
 """Their programs take the longest, and each has a file of its own tests."""
 BY_COST = [
     pytest.param(method, marks=pytest.mark.slow if method in COSTLY else ()) for method in RUNS

@@ -1,5 +1,7 @@
 """Stable-Baselines3's agents learn from the bonus as of now, of what steps led to, and keep the rest."""
 
+import csv
+import importlib.util
 import re
 import subprocess
 import sys
@@ -473,6 +475,8 @@ def test_spaces_that_no_bonus_takes_are_named(seen, done, words):
         ({"schedule": lambda left: left}, "say steps="),
         ({"wieght": 0.1}, "did you mean weight"),
         ({"bonus": "rnd", "keys": None, "settings": {"reward.read": "lived"}}, "replayed here"),
+        ({"bonus": "noveld", "keys": None}, "replayed here"),
+        ({"bonus": "e3b", "keys": None}, "replayed here"),
     ],
 )
 def test_options_that_a_buffer_cannot_serve_are_named(options, words):
@@ -519,23 +523,50 @@ def test_qr_dqn_takes_the_same_buffer():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name, steps, more",
+    "name, steps, more, made",
     [
-        ("sb3_dqn", 1_200, ("--out", "agents")),
-        ("sb3_ppo", 1_200, ("--out", "agents")),
-        ("sb3_minigrid", 3_072, ("--seeds", "0-0", "--curve", "curve.csv")),
+        ("sb3_dqn", 1_200, (), ("agents/agent.zip", "agents/bonus.npz")),
+        ("sb3_ppo", 1_200, ("--seeds", "3,5"), ("agents/agent3.zip", "agents/bonus5.npz")),
+        ("sb3_minigrid", 3_072, ("--seeds", "0-0"), ()),
+        ("sb3_deepsea", 1_200, ("--seeds", "0-0"), ()),
     ],
 )
-def test_an_example_runs(name, steps, more, tmp_path):
-    if name == "sb3_minigrid":
-        pytest.importorskip("minigrid", reason="minigrid is not installed")
-    path = ROOT / "examples" / f"{name}.py"
-    words = [sys.executable, str(path), "--steps", str(steps), *more]
+def test_an_example_runs(name, steps, more, made, tmp_path):
+    library = {"sb3_minigrid": "minigrid", "sb3_deepsea": "gymnax"}.get(name, "primax")
+    pytest.importorskip(library, reason=f"{library} is not installed")
+    words = [sys.executable, str(ROOT / "examples" / f"{name}.py"), "--steps", str(steps), *more]
+    words += ["--curve", "curve.csv", *(("--out", "agents") if made else ())]
     done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "episodes" in done.stdout
-    made = {"--out": "agents/bonus.npz", "--curve": "curve.csv"}
-    assert (tmp_path / next(made[word] for word in more if word in made)).exists()
+    assert "episodes" in done.stdout and all((tmp_path / file).exists() for file in made)
+    with (tmp_path / "curve.csv").open(newline="", encoding="utf-8") as file:
+        ends = [int(row["step"]) for row in csv.DictReader(file)]
+    assert ends and max(ends) <= steps and min(ends) > 0
+
+
+def test_deepsea_shows_what_its_last_step_led_to():
+    """Three right steps; then a wrong first one, after which the goal cannot be reached."""
+    gymnax = pytest.importorskip("gymnax", reason="gymnax is not installed")
+    spec = importlib.util.spec_from_file_location("deepsea", ROOT / "examples" / "sb3_deepsea.py")
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    inner, params = gymnax.make("DeepSea-bsuite", size=3)
+    env, right = example.DeepSea(inner, params), np.asarray(inner.action_mapping)
+    for is_right in (True, False):
+        obs, _ = env.reset(seed=0)
+        at, rewards = [int(np.argmax(obs))], []
+        for i in range(3):
+            action = right[divmod(at[-1], 3)]
+            obs, reward, terminated, truncated, _ = env.step(
+                int(action if is_right or i else 1 - action)
+            )
+            at.append(int(np.argmax(obs)))
+            rewards.append(reward)
+            assert terminated == (i == 2) and truncated is False
+        assert at[:3] == ([0, 4, 8] if is_right else [0, 3, 7]) and not np.any(obs)
+        cost = 0.01 / 3
+        want = [-cost, -cost, 1 - cost] if is_right else [0, -cost, -cost]
+        np.testing.assert_allclose(rewards, want, rtol=1e-4)
 
 
 @pytest.mark.slow

@@ -70,7 +70,10 @@ def test_what_is_no_function_or_class_is_described_on_its_page():
         assert re.search(rf"py:data:: primax\.{name}\n   :type: .+\n\n   \w", text)
 
 
-@pytest.mark.parametrize(("method", "world"), [*product(METHODS, WORLDS), ("task+prime", "maze")])
+@pytest.mark.parametrize(
+    ("method", "world"),
+    [*product(METHODS, WORLDS), ("task+prime", "maze"), ("prime", "noisy:maze")],
+)
 def test_every_field_is_in_the_settings(method, world):
     page = REFERENCE[SITE / "reference" / "settings.md"]
     asked = re.findall(r"<!-- table: (\w+) -->", page)

@@ -4,11 +4,13 @@ import fcntl
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
+import uuid
 from functools import partial
 from pathlib import Path
 
@@ -252,8 +254,8 @@ print("done", os.environ.get("CUDA_VISIBLE_DEVICES"), is_alone)
 class Stage:
     """A folder with a plan, and processes that only play at training."""
 
-    def __init__(self, folder: Path):
-        self.folder, self.path = folder, written(folder, PLAN)
+    def __init__(self, folder: Path, text: str = PLAN):
+        self.folder, self.path = folder, written(folder, text)
         self.home, self.said = Home(folder / "plan"), []
         (folder / "fake.py").write_text(FAKE, encoding="utf-8")
         self.plan = read_plan(self.path)
@@ -336,6 +338,32 @@ def test_a_cell_that_fails_is_named_with_its_log_and_the_others_finish(stage):
     stage.rule()
     assert set(stage.go().through) == {"task_maze", "count_maze"}
     assert stage.order()[2:] == ["train count_maze"], "the same command tries it again"
+
+
+def test_more_cells_fail_than_there_are_places(stage, capsys, monkeypatch):
+    """Each is told of, none keeps its place, and the next call tries those again that failed."""
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    methods = ["task", "count", "rnd", "disagreement", "smirl"]
+    full = Stage(stage.folder, PLAN.replace('["task", "count"]', json.dumps(methods)))
+    args = ["sweep", str(full.path), "--out", str(full.home.path), "--jobs", "2"]
+    names = {cell.name for cell in full.plan.cells}
+    for good in (set(), {"rnd_maze"}):
+        bad = names - good
+        full.rule(**dict.fromkeys(bad, "fail"))
+        assert main(args) == 1
+        said = capsys.readouterr()
+        found = re.fullmatch(
+            r"primax: (\d) of 5 cells failed: ([^;]*); their logs are .*\n", said.err
+        )
+        assert found and int(found[1]) == len(bad) and set(found[2].split(", ")) == bad
+        for cell in full.plan.cells:
+            told = f"{cell.name}: failed (status 1): primax: the disk is full; see "
+            assert (f"{told}{full.home.log(cell)}\n" in said.out) == (cell.name in bad)
+            assert full.states()[cell.name] == ("failed" if cell.name in bad else "finished")
+    assert sorted(full.order()) == sorted(f"train {name}" for name in names for _ in range(2))
+    full.rule()
+    assert main(args) == 0 and set(full.states().values()) == {"finished"}
+    assert set(full.order()[10:]) == {f"train {name}" for name in bad} and len(full.order()) == 14
 
 
 def test_a_process_that_cannot_start_stops_no_other(stage):
@@ -601,6 +629,37 @@ def test_places_fill_the_gpus_evenly_and_share_memory_where_they_must():
     assert launch.places(2, ["0", "1"]) == [
         {"CUDA_VISIBLE_DEVICES": gpu} | shared for gpu in "0101"
     ]
+
+
+def test_sweeps_of_one_cell_side_by_side_fill_the_gpus_evenly(tmp_path, monkeypatch):
+    """As the workers of a cluster start them: every one may take any GPU."""
+    monkeypatch.setattr(launch, "POLL_S", 0.01)
+    gpus = [f"{name}-{uuid.uuid4()}" for name in "abc"]  # nobody else's
+    places, threads = launch.places(1, gpus), {}
+    wait = "import os, pathlib, sys, time; print('on', os.environ['CUDA_VISIBLE_DEVICES'], flush=1)"
+    wait += "\nwhile not pathlib.Path(sys.argv[1]).exists(): time.sleep(0.01)"
+
+    def begin(name: str) -> str:
+        """The GPU it has got."""
+        log, until = tmp_path / f"{name}.log", str(tmp_path / f"{name}.go")
+        works = iter([Work(name, [sys.executable, "-c", wait, until], log)])
+        threads[name] = threading.Thread(target=lambda: list(local(works, places)))
+        threads[name].start()
+        wait_for(lambda: log.exists() and "\non " in log.read_text())
+        return log.read_text().split()[-1]
+
+    def end(name: str) -> None:
+        (tmp_path / f"{name}.go").write_text("")
+        threads.pop(name).join()
+
+    first, second, third = gpus
+    assert [begin(name) for name in "abc"] == [first, second, third]
+    assert begin("d") == first, "each has one"
+    end("b")
+    assert begin("e") == second, "which nobody uses now"
+    assert begin("f") == second and begin("g") == third and begin("h") == first
+    for name in list(threads):
+        end(name)
 
 
 def test_runs_that_take_several_gpus_see_all(stage, monkeypatch):

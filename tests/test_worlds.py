@@ -27,6 +27,9 @@ VARIANTS = [
     ("maze", {"size": 6, "layout": "one_wide"}),
     ("two_wings", {"noisy": "left"}),
     ("two_wings", {"noisy": "right", "noise_cells": 0}),
+    ("noisy:maze", {"size": 6}),
+    ("noisy:butterflies", {"size": 6, "noise_when": "switch"}),
+    ("noisy:butterflies", {"noise_when": "region", "noise_region": "right"}),
 ]
 OFTEN = [
     pytest.param(number, id=f"{name}-{number}", marks=pytest.mark.slow if number % 2 else ())

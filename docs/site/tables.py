@@ -7,7 +7,7 @@ from primax.config.fields import Choice, Field, Range, walk
 from primax.config.schema import KeysConfig, MixConfig
 from primax.methods import METHODS
 from primax.presets import PRESETS, paper
-from primax.worlds import WORLDS
+from primax.worlds import WORLDS, world_kind
 
 OWN = ("method", "reward", "world")
 """Groups with a table of their own, and what is no setting."""
@@ -66,10 +66,14 @@ def rewards() -> str:
 
 def world() -> str:
     """Of each world."""
-    return "\n\n".join(
+    tables = [
         f"### {name}\n\n{_fields(walk(kind.options()(), 'world.'))}"
         for name, kind in WORLDS.items()
+    ]
+    own, noisy = (
+        list(walk(world_kind(name).options()(), "world.")) for name in ("maze", "noisy:maze")
     )
+    return "\n\n".join([*tables, f"### noisy:WORLD\n\n{_fields(noisy[len(own) :])}"])
 
 
 def bonus() -> str:

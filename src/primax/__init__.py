@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from primax.rewards.keys import Codes, Encoded, Place, SimHash
     from primax.runs.evaluation import Evaluation, evaluate
     from primax.runs.loop import Result
-    from primax.worlds import WORLDS, World, make_world, register_world
+    from primax.worlds import WORLDS, World, make_world, register_world, with_noise
 
 _HOMES = {
     "Codes": "primax.rewards.keys",
@@ -42,6 +42,7 @@ _HOMES = {
     "register_world": "primax.worlds",
     "tracker": "primax.adapters.trackers",
     "train": "primax.api",
+    "with_noise": "primax.worlds",
 }
 """jax takes a second to load, which `primax --help` need not wait for."""
 _MODULES = {"export"}
@@ -70,6 +71,7 @@ __all__ = [
     "register_world",
     "tracker",
     "train",
+    "with_noise",
 ]
 
 

@@ -23,7 +23,7 @@ from primax.runs.read import Run, is_finished, open_run, read_manifest
 from primax.runs.start import begin_program, begin_with
 from primax.runs.tables import Table
 from primax.runs.tracking import Tracker, about
-from primax.worlds import WORLDS, World, world_name
+from primax.worlds import WORLDS, World, bare_name, world_name
 
 
 def train(
@@ -140,8 +140,9 @@ def _check_names(method: Method, kind: type[World], config: Config) -> None:
         raise InputError(
             f"a folder keeps a method by name: primax.METHODS[{method.name!r}] = ... first"
         )
-    if (name := getattr(config.world, "world_name", None)) and not name.startswith("own:"):
-        return  # of a suite
+    name = bare_name(getattr(config.world, "world_name", ""))
+    if name and not name.startswith("own:"):
+        return  # of a suite, or one of ours with noise beside it
     if kind not in WORLDS.values():
         how = f"primax.WORLDS['...'] = {kind.__name__}"
         if name:  # of an object with reset and step

@@ -7,14 +7,19 @@ from typing import Any
 from primax.config.schema import Config, CriticsConfig, ExploreConfig, MixConfig
 from primax.errors import InputError, canonical, lookup
 from primax.nn.encoders import encoder
+from primax.rewards.ama import Ama, AmaConfig
 from primax.rewards.base import Reward, Spec
 from primax.rewards.count import Count, CountConfig
 from primax.rewards.dirichlet import Dirichlet, DirichletConfig
 from primax.rewards.disagreement import Disagreement, DisagreementConfig
+from primax.rewards.e3b import E3b, E3bConfig
 from primax.rewards.frozen import ensemble_snapshot, rnd_snapshot
 from primax.rewards.icm import Icm, IcmConfig
 from primax.rewards.keys import made as made_keys
+from primax.rewards.lpm import Lpm, LpmConfig
 from primax.rewards.moss import Moss, MossConfig
+from primax.rewards.net_novelty import NetNovelty, NetNoveltyConfig
+from primax.rewards.noveld import NovelD, NovelDConfig
 from primax.rewards.prime import Prime, PrimeConfig
 from primax.rewards.rnd import Rnd, RndConfig
 from primax.rewards.s_adapt import SAdapt, SAdaptConfig
@@ -96,6 +101,8 @@ METHODS = {
             DisagreementConfig,
         ),
         Method("icm", "ICM", "ICM: forward error in inverse-dynamics features", Icm, IcmConfig),
+        Method("ama", "AMA", "AMA: forward error less predicted variance", Ama, AmaConfig),
+        Method("lpm", "LPM", "LPM: past forward error less the present one", Lpm, LpmConfig),
         Method("count", "Counts", "one over the root of the visit count", Count, CountConfig),
         Method(
             "dirichlet",
@@ -103,6 +110,29 @@ METHODS = {
             "the exact information gain of a Dirichlet table",
             Dirichlet,
             DirichletConfig,
+        ),
+        Method(
+            "noveld",
+            "NovelD",
+            "NovelD: rise of RND's novelty, on the first visit of an episode",
+            NovelD,
+            NovelDConfig,
+        ),
+        Method(
+            "e3b",
+            "E3B",
+            "E3B: distance from the episode so far, in inverse-dynamics features",
+            E3b,
+            E3bConfig,
+        ),
+        Method(
+            "net_novelty",
+            "Net novelty",
+            "one over the root of the visit count, less noise, remembered for good",
+            NetNovelty,
+            NetNoveltyConfig,
+            critics=CriticsConfig(gamma=0.95),
+            explore=ExploreConfig(end=0.01),
         ),
         Method("none", "No reward", "no reward: what the learner does of itself", Nothing),
         Method(

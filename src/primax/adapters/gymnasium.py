@@ -19,7 +19,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from primax.errors import InputError, check_choice
-from primax.worlds import ACTIONS, WORLDS, GridWorld, make_world, on_grid
+from primax.worlds import WORLDS, GridWorld, make_world, on_grid
 from primax.worlds.base import gather
 from primax.worlds.drawing import render
 
@@ -82,16 +82,16 @@ def _advance(world: GridWorld, seeds, noise, states, actions, steps: int):
     return jax.vmap(one)(seeds, noise, states, actions)
 
 
-def _checked(actions: Any, num: int, given: Any) -> np.ndarray:
+def _checked(known: tuple[str, ...], actions: Any, num: int, given: Any) -> np.ndarray:
     """One action a stream as numbers, or one line that says what was needed and what `given`."""
     try:
         array = np.asarray(actions)
     except ValueError:  # rows of different lengths
         array = np.empty(0)
     is_whole = array.shape == (num,) and array.dtype.kind in "iu"
-    if not is_whole or array.min() < 0 or array.max() >= len(ACTIONS):
+    if not is_whole or array.min() < 0 or array.max() >= len(known):
         what = "action must be an integer" if num == 1 else f"actions must be {num} integers"
-        names = f"0 to {len(ACTIONS) - 1} ({', '.join(ACTIONS)})"
+        names = f"0 to {len(known) - 1} ({', '.join(known)})"
         raise InputError(f"{what} {names}, got {' '.join(repr(given).split())[:80]}")
     return array.astype(np.int32)
 
@@ -180,7 +180,7 @@ class _Streams:
 
 def _spaces(world: GridWorld) -> tuple[gymnasium.spaces.Box, gymnasium.spaces.Discrete]:
     box = gymnasium.spaces.Box(0, 1, world.obs_shape, np.uint8)
-    return box, gymnasium.spaces.Discrete(len(ACTIONS))
+    return box, gymnasium.spaces.Discrete(world.num_actions)
 
 
 class WorldEnv(gymnasium.Env[np.ndarray, int]):
@@ -208,7 +208,10 @@ class WorldEnv(gymnasium.Env[np.ndarray, int]):
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Moves the agent: N, S, E, W or Stay."""
-        view, streams = self._streams.step(_checked([action], 1, action)), self._streams
+        view, streams = (
+            self._streams.step(_checked(self.world.actions, [action], 1, action)),
+            self._streams,
+        )
         info = {name: values.item() for name, values in view.info.items()}
         return view.obs[0], info["task"], streams.has_ended, streams.is_over, info
 
@@ -289,7 +292,10 @@ class WorldVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self, actions: Any
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """One action each; at the horizon what `autoreset_mode` says."""
-        actions, never = _checked(actions, self.num_envs, actions), np.zeros(self.num_envs, bool)
+        actions, never = (
+            _checked(self.world.actions, actions, self.num_envs, actions),
+            np.zeros(self.num_envs, bool),
+        )
         anew = [None] * self.num_envs
         if self._streams.is_over and self.autoreset_mode is AutoresetMode.NEXT_STEP:
             obs, info = self._restart(anew)

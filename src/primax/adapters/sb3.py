@@ -248,10 +248,11 @@ def _kept(seen: Any, done: Any, envs: int, bonus: Any, given: dict[str, Any]) ->
             " that learn() gets"
         )
     kept = Kept(options, Space.of_spaces(seen, done), envs, GAMMA)
-    if kept.bonus.core.reward.pays_once:
+    reward = kept.bonus.core.reward
+    if reward.pays_once or reward.reads_next_memo:
         raise InputError(
-            f"{kept.bonus.config.method} is set to pay a step once, when it is taken, and rows are"
-            " replayed here: leave that setting out"
+            f"what {kept.bonus.config.method} pays depends on when a step was taken, and rows are"
+            " replayed here: choose another, or for rnd leave reward.read out"
         )
     return kept
 

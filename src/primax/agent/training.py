@@ -216,7 +216,7 @@ def free_episode_rows(seeds: tuple[int, ...], clock: int, episodes: Any) -> Tabl
 def _told(outcome: Any) -> Table:
     """The columns of what is known of episodes."""
     known = {"score": outcome.score, "reach": outcome.score > 0}
-    more = {name: getattr(outcome, name) for name in ("coverage", "distance", "length")}
+    more = {name: getattr(outcome, name) for name in ("coverage", "distance", "length", "noise")}
     return known | {name: column for name, column in more.items() if column is not None}
 
 

@@ -187,6 +187,11 @@ class Bonus:
         """Transitions in one row, and the axes they came in."""
         if self.core.reward.reads_memo:
             self._check_memo(steps.memo, "memo")
+        if self.core.reward.reads_next_memo and not jax.tree.leaves(steps.next_memo):
+            raise InputError(
+                f"next_memo: {self.config.method} keeps something with what a step led to: after"
+                " `step` it is state.memo; or take what `step` gives"
+            )
         given = door.lead(self.space, steps.obs)
         num = int(np.prod(given, dtype=int))
         return given, door.take(self.space, self.core.keys, steps, given, (num,))

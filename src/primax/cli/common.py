@@ -38,7 +38,9 @@ def set_option(parser: argparse.ArgumentParser, takes: str, what: str) -> None:
 def run_options(parser: argparse.ArgumentParser) -> None:
     """The options of every command that trains."""
     parser.add_argument("method", help="see primax list")
-    parser.add_argument("world", help=f"{', '.join(WORLDS)}, or one of a suite: {SUITE}")
+    parser.add_argument(
+        "world", help=f"{', '.join(WORLDS)}, one of a suite ({SUITE}), or noisy: and one of these"
+    )
     parser.add_argument(
         "--seeds",
         default="15",

@@ -60,9 +60,22 @@ def run(args: argparse.Namespace) -> None:
 
 def complete(line: list[str]) -> list[str]:
     """The words that may stand where the last of these stands; none where a file may."""
-    *before, current = line or [""]
+    *before, current = _glued(line) or [""]
     known = json.loads(files("primax.cli").joinpath("words.json").read_text(encoding="utf-8"))
-    return [word for word in _possible(known, before, current) if word.startswith(current)]
+    fitting = (word for word in _possible(known, before, current) if word.startswith(current))
+    is_cut = ":" in line[-2:]  # bash then puts the word after the colon
+    return [word.removeprefix(current[: current.rfind(":") + 1] * is_cut) for word in fitting]
+
+
+def _glued(line: list[str]) -> list[str]:
+    """The line with names such as noisy:maze whole, which bash cuts into three."""
+    words: list[str] = []
+    for place, word in enumerate(line):
+        if words and ":" in (word, line[place - 1]):
+            words[-1] += word
+        else:
+            words.append(word)
+    return words
 
 
 def _possible(known: dict[str, Any], before: list[str], current: str) -> list[str]:

@@ -98,7 +98,8 @@ def _table(done: Evaluation) -> Table:
     """A row for each seed, and one for their mean."""
     table = Table(box=SIMPLE_HEAD)
     last = "coverage" if done.length is None else "length"
-    for column in ("seed", "episodes", "score", "95% interval", "reach", last):
+    more = () if done.noise is None else ("noise",)
+    for column in ("seed", "episodes", "score", "95% interval", "reach", last, *more):
         table.add_column(column, justify="right")
     for row, seed in enumerate(done.seeds):
         mean, std = stats.mean_std(done.score[row])
@@ -127,9 +128,10 @@ def _notes(done: Evaluation, world: World) -> list[str]:
     return [*notes, *filter(None, [references(world, done.seeds)])]
 
 
-def _shares(done: Evaluation, rows: slice) -> tuple[str, str]:
+def _shares(done: Evaluation, rows: slice) -> tuple[str, ...]:
     reach = f"{done.reach[rows].mean():.3f}"
+    noise = () if done.noise is None else (f"{done.noise[rows].mean(dtype=float):.3f}",)
     if done.coverage is None:
         assert done.length is not None
-        return reach, f"{done.length[rows].mean(dtype=float):.1f}"
-    return reach, f"{done.coverage[rows].mean(dtype=float):.3f}"
+        return reach, f"{done.length[rows].mean(dtype=float):.1f}", *noise
+    return reach, f"{done.coverage[rows].mean(dtype=float):.3f}", *noise

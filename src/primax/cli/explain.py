@@ -15,8 +15,9 @@ from rich.table import Table
 from primax import explain, files
 from primax.cli.common import plain_console
 from primax.errors import InputError
+from primax.methods import build
 from primax.runs.tables import csv_rows
-from primax.worlds import ACTIONS, world_name
+from primax.worlds import world_name
 
 COLUMNS = {
     "count": "N",
@@ -113,12 +114,13 @@ def _shown(found: explain.Explained, rows: np.ndarray, width: int) -> Table:
     for name in (*place, "act", *columns.values(), "seen by"):
         table.add_column(name, justify="left" if name in left else "right", no_wrap=True)
     data = found.table
+    names = build(found.config)[0].actions
     for i in rows.tolist():
         where = [f"{data['row'][i]},{data['col'][i]}", str(data["level"][i])] if has_cells else []
         where = where or [str(data["state"][i])]
         action = int(data["action"][i])
         numbers = [_number(data[name][i]) for name in columns]
-        act = ACTIONS[action] if has_cells else str(action)
+        act = names[action] if has_cells else str(action)
         table.add_row(*where, act, *numbers, _noisiest(data, i))
     table.caption = (
         "left: the noise that remains after the gate; "

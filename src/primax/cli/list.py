@@ -15,7 +15,7 @@ from primax.config.schema import KEYS
 from primax.errors import canonical, lookup
 from primax.methods import METHODS
 from primax.presets import PRESETS, paper
-from primax.worlds import SUITE, SUITES, WORLDS, is_suite, world_name
+from primax.worlds import SUITE, SUITES, WORLDS, is_prefixed, noisy_names, world_name
 
 METHOD, WORLD = "prime", "butterflies"
 """Whose fields are listed unless others are named."""
@@ -33,9 +33,9 @@ def options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     method, world = args.method, args.world
     if method and not world and "+" not in method:  # or a world alone
-        if not is_suite(method):
+        if not is_prefixed(method):
             lookup("method or world", method, {**METHODS, **WORLDS})
-        if is_suite(method) or canonical(method) in WORLDS:
+        if is_prefixed(method) or canonical(method) in WORLDS:
             method, world = None, method
     console = plain_console()
     if not (method or world):
@@ -49,6 +49,7 @@ def _show_names(console: Console) -> None:
     console.print(_table("methods", what))
     worlds = {name: str(kind.__doc__).splitlines()[0] for name, kind in WORLDS.items()}
     worlds["SUITE:ID"] = f"one of {', '.join(SUITES)}: {SUITE} (pip install 'primax-rl[suites]')"
+    worlds["noisy:WORLD"] = f"one of these with noise beside it: {', '.join(noisy_names())}"
     console.print(_table("worlds", worlds))
     console.print(_table("presets", {name: what for name, (what, _, _) in PRESETS.items()}))
 

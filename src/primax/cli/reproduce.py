@@ -11,8 +11,9 @@ import jax
 from rich.console import Console
 
 from primax.agent.training import Progress
+from primax.cli import study
 from primax.cli.common import SAME_BITS, start_jax, work_console
-from primax.errors import InputError, RunError, check_range
+from primax.errors import InputError, RunError, check_choice, check_range
 from primax.output.figure import matplotlib
 from primax.output.sheet import clock
 from primax.paper import reproduce
@@ -30,6 +31,13 @@ from primax.runs.read import BROKEN
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
+        "--study",
+        default=study.PAPER,
+        metavar="NAME",
+        help=f"{' or '.join(study.STUDIES)}: the paper, or the study of noise that never ends "
+        "(default: %(default)s)",
+    )
+    parser.add_argument(
         "--scale", default="smoke", help=f"{', '.join(SCALES)} (default: %(default)s)"
     )
     parser.add_argument(
@@ -42,9 +50,8 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out",
         type=Path,
-        default=Path("reproduction"),
         metavar="DIR",
-        help="where to write everything (default: %(default)s)",
+        help="where to write everything (default: reproduction, or the name of another study)",
     )
     parser.add_argument(
         "--runs", type=Path, metavar="DIR", help="where the runs' folders are (default: OUT/runs)"
@@ -57,11 +64,6 @@ def options(parser: argparse.ArgumentParser) -> None:
         f"{reproduce.MOST_JOBS}; on a GPU one)",
     )
     parser.add_argument("--plan", action="store_true", help="only print what there is to do")
-    parser.add_argument(
-        "--names",
-        action="store_true",
-        help="only print the names of runs still to do, one per line, for xargs",
-    )
     parser.add_argument(
         "--write-plan",
         action="store_true",
@@ -88,7 +90,9 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    console = work_console()
+    check_choice("--study", args.study, study.STUDIES)
+    is_paper = args.study == study.PAPER
+    args.out = args.out or Path("reproduction" if is_paper else args.study)
     if args.jobs is not None:
         check_range("--jobs", args.jobs, 1, 1_000)
     if (args.out / "config.json").exists():
@@ -98,6 +102,9 @@ def run(args: argparse.Namespace) -> None:
             raise InputError(
                 f"--into {page}: no such file; give a page that marks places for tables and figures"
             )
+    if not is_paper:
+        return study.run(args)
+    console = work_console()
     home = reproduce.open_home(args.out, args.scale, args.runs)
     cells = select(args.only, args.scale)
     if args.write_plan:
@@ -105,16 +112,12 @@ def run(args: argparse.Namespace) -> None:
         written = reproduce.put_plan(home, as_sweep(home, can))
         console.print(f"{len(can)} runs in {written}; primax sweep {home.runs} makes them")
         return
-    if not (args.no_pages or args.names):
+    if not args.no_pages:
         matplotlib()  # before hours of work, not after
     start_jax(" ".join(SAME_BITS))
     tasks, jobs = [], args.jobs or reproduce.jobs(jax.default_backend())
-    if args.plan or args.names or not args.no_run:
+    if args.plan or not args.no_run:
         tasks = reproduce.plan(home, cells, jax.default_backend())
-        if args.names:
-            for task in reproduce.in_order([task for task in tasks if task.is_open]):
-                print(task.cell.name)
-            return
         if args.plan:
             print("\n".join(told(home, tasks, jobs, jax.default_backend())))
             if left_out := len(CELLS) - len(tasks) if not args.only else 0:

@@ -18,7 +18,7 @@ from primax.runs.evaluation import MOST_EPISODES, one_episode
 from primax.runs.export import WHICH
 from primax.runs.networks import find
 from primax.runs.read import open_run
-from primax.worlds import SUITE, WORLDS, GridWorld, World, is_suite
+from primax.worlds import SUITE, WORLDS, GridWorld, World, is_prefixed
 from primax.worlds.drawing.film import scenes, seen
 from primax.worlds.drawing.render import Scene, rgb, show, write_gif
 from primax.worlds.rollout import play
@@ -32,7 +32,7 @@ OF_NETWORKS = ("which", "epsilon")
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "world",
-        help=f"{', '.join(WORLDS)}, or one of a suite ({SUITE}); or the folder of a run, or a file from primax export "
+        help=f"{', '.join(WORLDS)}, one of a suite ({SUITE}), or noisy: and one of these; or the folder of a run, or a file from primax export "
         "(./maze is a folder of that name)",
     )
     parser.add_argument("--policy", help=f"of a world: {', '.join(POLICIES)} (default: chase)")
@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> None:
 
 def _is_path(text: str) -> bool:
     """Whether a folder or a file is meant: a world's name stays a world."""
-    if canonical(text) in WORLDS or not text or is_suite(text):
+    if canonical(text) in WORLDS or not text or is_prefixed(text):
         return False
     if "/" in text and not Path(text).exists():
         raise InputError(f"{text} is neither a run's folder nor an exported file")

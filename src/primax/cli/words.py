@@ -17,7 +17,7 @@ from primax.presets import PRESETS, paper
 from primax.report.figure import COLUMNS
 from primax.rewards.task import Nothing, Task
 from primax.runs.export import WHICH
-from primax.worlds import WORLDS
+from primax.worlds import WORLDS, noisy_names
 from primax.worlds.scripted import POLICIES
 
 FILE = Path(__file__).parent / "words.json"
@@ -30,12 +30,13 @@ def collect() -> dict[str, Any]:
     """
     bonuses = (m for m in METHODS.values() if m.reward not in (Task, Nothing))
     methods = sorted([*METHODS, *(mixed(bonus).name for bonus in bonuses)])
+    worlds = [*WORLDS, *noisy_names()]
     fields = [
-        field.name for method in methods for world in WORLDS for field in walk(paper(method, world))
+        field.name for method in methods for world in worlds for field in walk(paper(method, world))
     ]
     values = {
         "method": methods,
-        "world": WORLDS,
+        "world": worlds,
         "preset": PRESETS,
         "set": [f"{name}=" for name in dict.fromkeys(fields) if name != "method"],
         "which": WHICH,

@@ -10,7 +10,7 @@ from primax.cli.common import plain_console, set_option, world_from
 from primax.config.fields import walk
 from primax.errors import InputError, check_range
 from primax.paper.published import scripted_score
-from primax.worlds import SUITE, SUITES, WORLDS, GridWorld, World, world_name
+from primax.worlds import SUITE, SUITES, WORLDS, GridWorld, World, noisy_names, world_name
 from primax.worlds.exact import expected_score
 from primax.worlds.rollout import outcomes
 from primax.worlds.scripted import POLICIES, make_policy
@@ -47,6 +47,9 @@ def run(args: argparse.Namespace) -> None:
     if not args.world:
         console.print("primax worlds NAME lists a world's options; primax watch NAME plays it.")
         console.print(f"Worlds of other suites ({', '.join(SUITES)}) are named so: {SUITE}.")
+        console.print(
+            f"noisy: before a name puts noise beside that world: {', '.join(noisy_names())}."
+        )
 
 
 def _options(world: World) -> Table:

@@ -10,6 +10,7 @@ GREEK = {
     "β": "beta",
     "γ": "gamma",
     "ε": "epsilon",
+    "η": "eta",
     "κ": "kappa",
     "λ": "lambda",
     "σ": "sigma",

@@ -35,17 +35,24 @@ def told(home: Home, tasks: list[Task], jobs: int, platform: str) -> Iterator[st
 
 
 def as_sweep(home: Home, cells: list[Cell]) -> str:
-    """The same runs as a plan for `primax sweep`, in TOML: their folders have the names of the cells."""
-    lines = [
-        f"# The paper's runs at scale {home.scale}: primax sweep {home.runs} makes them.",
-        f"preset = {_text(home.scale)}",
-    ]
+    """The same runs as a plan for `primax sweep`: their folders have the names of the cells."""
+    entries = []
     for cell in cells:
-        settings = cell.settings(home.scale).items()
         said = {"name": cell.name, "method": cell.variant.method, "world": cell.world}
+        said |= {"seeds": str(len(cell.seeds(home.scale)))}
+        entries.append((said, cell.settings(home.scale)))
+    comment = f"The paper's runs at scale {home.scale}: primax sweep {home.runs} makes them."
+    return sweep_plan(comment, home.scale, entries)
+
+
+def sweep_plan(
+    comment: str, preset: str, entries: list[tuple[dict[str, str], dict[str, str]]]
+) -> str:
+    """Runs named one by one as a plan for `primax sweep`, in TOML: what each is, and its settings."""
+    lines = [f"# {comment}", f"preset = {_text(preset)}"]
+    for said, settings in entries:
         lines += ["", "[[cell]]", *(f"{key} = {_text(value)}" for key, value in said.items())]
-        lines += [f"seeds = {len(cell.seeds(home.scale))}"]
-        pairs = ", ".join(f"{_text(key)} = {_text(value)}" for key, value in settings)
+        pairs = ", ".join(f"{_text(key)} = {_text(value)}" for key, value in settings.items())
         lines += [f"set = {{ {pairs} }}"] * bool(pairs)
     return "\n".join([*lines, ""])
 

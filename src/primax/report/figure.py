@@ -50,7 +50,7 @@ def draw(runs: Sequence[Run], path: Path, column: str = "score") -> None:
 
 def _curve(run: Run, column: str) -> tuple[Floats, Floats]:
     """Steps, and values [seed, point], smoothed and thinned as on the report's page."""
-    is_episodes = column in {of.name for of in (*curves.EPISODES, curves.LENGTH)}
+    is_episodes = column in {of.name for of in (*curves.EPISODES, *curves.SOME)}
     table = curves.grid(run.episodes if is_episodes else run.windows, run.seeds)
     if is_episodes and not table["step"].size:
         raise InputError(f"{run.path} has no {column}: no episode is over yet")

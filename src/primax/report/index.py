@@ -1,5 +1,6 @@
 """What the page's script reads: an index of all runs, and chunks it parses when they are looked at."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -90,19 +91,19 @@ def index(entries: Entries, groups: list[dict[str, Any]]) -> dict[str, Any]:
             for group in groups
         ],
         "columns": {
-            "episodes": [asdict(column) for column in (*curves.EPISODES, *_lengths(entries))],
+            "episodes": [asdict(column) for column in (*curves.EPISODES, *_some(entries))],
             "windows": [asdict(column) for column in curves.WINDOWS],
         },
         "many": MANY,
         "maps": heat.MAPS,
-        "actions": list(ACTIONS),
+        "actions": _actions(entries.places),
     }
 
 
-def _lengths(entries: Entries) -> list[curves.Column]:
-    """The length of episodes, where some run has them end when they like."""
+def _some(entries: Entries) -> list[curves.Column]:
+    """Columns of some worlds alone, where a run has them."""
     known = [entry.curves.get("episodes", {}).get("columns", {}) for entry in entries.runs]
-    return [curves.LENGTH] if any(curves.LENGTH.name in columns for columns in known) else []
+    return [some for some in curves.SOME if any(some.name in columns for columns in known)]
 
 
 def _run(entry: Entry) -> dict[str, Any]:
@@ -123,6 +124,12 @@ def _run(entry: Entry) -> dict[str, Any]:
         "hasMaps": entry.maps is not None,
         "hasReplays": entry.replays is not None,
     }
+
+
+def _actions(places: Sequence[Place]) -> list[str]:
+    """Of grids; noise may have a switch beside them."""
+    grids = (place.world for place in places if isinstance(place.world, GridWorld))
+    return list(max([ACTIONS, *(world.actions for world in grids)], key=len))
 
 
 def _walls(world: World | None) -> list[int]:

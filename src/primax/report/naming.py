@@ -105,9 +105,8 @@ def _titled(firsts: list[tuple[Run, World | None]]) -> list[Place]:
 
 
 def _title(run: Run, world: World | None) -> str:
-    if ":" in run.world:
-        return run.world
     title = run.world.replace("_", " ").title() or "a world without a name"
+    title = run.world if ":" in run.world else title
     return title + " {} × {}".format(*world.shape) if isinstance(world, GridWorld) else title
 
 

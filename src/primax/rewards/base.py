@@ -166,6 +166,11 @@ class Reward(eqx.Module, Generic[State]):
         return self.begins
 
     @property
+    def reads_next_memo(self) -> bool:
+        """Whether `score` and `learn` also need what is kept with the observation arrived at."""
+        return False
+
+    @property
     def pays_once(self) -> bool:
         """Whether a step's reward is settled when it is taken, and kept with `next_memo`."""
         return False

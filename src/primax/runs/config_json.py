@@ -20,7 +20,7 @@ from primax.config.seeds import check_seeds
 from primax.errors import InputError
 from primax.methods import known_method
 from primax.runs import disk
-from primax.worlds import WORLDS, world_kind, world_name
+from primax.worlds import WORLDS, bare_name, world_kind, world_name
 
 T = TypeVar("T")
 Seeds = tuple[int, ...]
@@ -68,7 +68,9 @@ def from_json(content: dict[str, Any]) -> tuple[Config, Seeds]:
     content = dict(content)
     seeds, world = tuple(content.pop("seeds")), dict(content.pop("world"))
     name = world.pop("name")
-    kind = world_kind(name) if ":" in name else _known("world", name, WORLDS.get(name))
+    if ":" not in bare_name(name):
+        _known("world", name, WORLDS.get(bare_name(name)))
+    kind = world_kind(name)
     options = kind.options()(**world)
     groups = {"net": NetConfig, "critics": CriticsConfig, "explore": ExploreConfig}
     some = {"mix": MixConfig, "start": StartConfig, "keys": KeysConfig}

@@ -35,6 +35,10 @@ EPISODES = (
 )
 LENGTH = Column("length", "Length", "steps of an episode")
 """Where episodes end when they like."""
+NOISE = Column("noise", "Noise", "share of an episode's steps that showed noise")
+"""Where noise was put beside a world."""
+SOME = (LENGTH, NOISE)
+"""Of episodes of some worlds alone."""
 WINDOWS = (
     Column("reward", "Reward", "mean over minibatches"),
     Column("r_int", "R_int", "before scale and clip, mean over minibatches"),
@@ -51,7 +55,7 @@ WINDOWS = (
     Column("y_abs_max", "Largest |target|", "in any minibatch of the window"),
     Column("q_taken_abs_max", "Largest |Q(s, a)|", "in any minibatch of the window"),
 )
-COLUMNS = {column.name: column for column in (*EPISODES, LENGTH, *WINDOWS)}
+COLUMNS = {column.name: column for column in (*EPISODES, *SOME, *WINDOWS)}
 
 
 def grid(table: Table, seeds: Sequence[int]) -> Grid:

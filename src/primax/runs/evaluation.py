@@ -52,6 +52,8 @@ class Evaluation:
     """Mean distance to the nearest target; not a number where there was none."""
     length: np.ndarray | None = None
     """Steps, where episodes end when they like."""
+    noise: np.ndarray | None = None
+    """Share of steps that showed noise, where some was put beside a world."""
 
     @property
     def reach(self) -> np.ndarray:
@@ -73,7 +75,7 @@ class Evaluation:
             "score": self.score,
             "reach": self.reach,
         }
-        more = {name: getattr(self, name) for name in ("coverage", "distance", "length")}
+        more = {name: getattr(self, name) for name in ("coverage", "distance", "length", "noise")}
         columns |= {name: column for name, column in more.items() if column is not None}
         return {name: column.reshape(-1) for name, column in columns.items()}
 
@@ -85,7 +87,9 @@ class Evaluation:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: mean and deviation over seeds."""
-        known = {name: getattr(self, name) for name in ("score", "reach", "coverage", "length")}
+        known = {
+            name: getattr(self, name) for name in ("score", "reach", "coverage", "length", "noise")
+        }
         measures = {name: values for name, values in known.items() if values is not None}
         return shown.played(self.config, self.which, measures).html()
 
@@ -145,6 +149,7 @@ def play_all(
         whole.coverage,
         whole.distance,
         whole.length,
+        whole.noise,
     )
 
 

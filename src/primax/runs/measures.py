@@ -5,6 +5,7 @@
 `coverage_fall`                    share of cells visited, first less last fifth of the steps
 `score_tail`, `coverage_tail`, `distance_tail`   over the last fifth of the steps
 `score_start`, `distance_start`    over the first fifth
+`noise_tail`, `noise_start`        share of steps that showed the noise beside a world, likewise
 `clamp_share`                      tail share of elements the gate clamps, of those with data
 `tail:C`, `first:C`                a column of windows.csv over the last fifth, the first tenth
 `top:C`, `late:C`                  its largest value; the largest of the last fifth
@@ -37,6 +38,8 @@ PLAIN = (
     "coverage_tail",
     "distance_start",
     "distance_tail",
+    "noise_start",
+    "noise_tail",
     "clamp_share",
 )
 KINDS = ("tail", "first", "top", "late", "rolling", "peak")

@@ -19,7 +19,7 @@ from primax.config.schema import Config
 from primax.errors import InputError
 from primax.runs import npz
 from primax.runs.tables import Table
-from primax.worlds import ACTIONS, GridWorld, World
+from primax.worlds import GridWorld, World
 
 REPLAYS = 10
 """Windows of a run whose last episode is recorded."""
@@ -178,7 +178,7 @@ def levels_of(line: dict[str, Any], world: GridWorld) -> list[int] | None:
     num = world.num_keys // math.prod(world.shape)
     if num == 1 or not line["keys"]:
         return None
-    return [int(key) // len(ACTIONS) % num for key in line["keys"]]
+    return [int(key) // world.num_actions % num for key in line["keys"]]
 
 
 def _piece(leaf: Any, place: int, size: int) -> np.ndarray:

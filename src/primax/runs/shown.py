@@ -7,13 +7,14 @@ import numpy as np
 
 from primax.config.schema import Config
 from primax.errors import InputError, hint
+from primax.methods import find_world
 from primax.output.figure import drawn
 from primax.output.sheet import Sheet
 from primax.runs import curves
 from primax.runs.measures import SCORES, over_seeds
 from primax.runs.naming import method_label
 from primax.runs.tables import PLACES, Table
-from primax.worlds import WORLDS, World
+from primax.worlds import World, world_name
 
 BLUE = "#0072B2"
 SIZE = (6.0, 3.6)
@@ -82,5 +83,7 @@ def _title(config: Config) -> str:
 
 def _score(config: Config) -> str:
     """What the world's score counts; of an object of somebody's own nothing is known."""
-    kinds = [kind for kind in WORLDS.values() if type(config.world) is kind.options()]
-    return kinds[0].score if kinds else World.score
+    try:
+        return find_world(world_name(config.world))[0].score
+    except InputError:
+        return World.score

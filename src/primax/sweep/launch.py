@@ -2,11 +2,13 @@
 
 import os
 import shlex
+import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import product, takewhile
 from pathlib import Path
 
 from primax import files
@@ -20,6 +22,8 @@ CANNOT_START = 127
 ASK_S = 30.0
 """Seconds in which nvidia-smi answers."""
 GPU = "CUDA_VISIBLE_DEVICES"
+SEATS = 64
+"""Of each GPU, as far as processes are counted."""
 Place = dict[str, str]
 """Room for one process: what it finds in its environment."""
 
@@ -118,18 +122,46 @@ def _fill(
     """Starts as many as there are places; tells of those that do not start."""
     while free and not is_asked() and (work := next(works, None)):
         try:
-            process = _start(work, free[0])
+            with seated(free) as (place, marks):
+                process = _start(work, place, marks)
         except (OSError, InputError) as error:
             yield Ended(work.name, CANNOT_START, str(error))
             continue
         if process is None:
             yield Ended(work.name, None)
         else:
-            crew[process] = work, free.pop(0)
+            free.remove(place)
+            crew[process] = work, place
 
 
-def _start(work: Work, place: Place) -> subprocess.Popen[bytes] | None:
-    """A process that holds its log; None where another does."""
+def _mark(name: str) -> socket.socket | None:
+    """What one process at a time can have; the kernel takes it back when the process ends."""
+    mark = socket.socket(socket.AF_UNIX)
+    try:
+        mark.bind(f"\0{name}")  # no file: Linux keeps such a name by itself
+    except OSError:
+        mark.close()
+        return None
+    return mark
+
+
+@contextmanager
+def seated(free: list[Place]) -> Generator[tuple[Place, list[int]]]:
+    """The place whose GPU has the first free seat on this machine, and the seat's mark, which the
+    process is to inherit; without GPUs the first place.
+
+    So GPUs fill evenly also by sweeps of one cell each, which the workers of a cluster start side by
+    side and which know nothing else of each other.
+    """
+    seats = product(range(SEATS), [place for place in free if GPU in place])
+    marked = ((place, _mark(f"primax {place[GPU]} {num}")) for num, place in seats)
+    place, mark = next((found for found in marked if found[1]), (free[0], None))
+    with mark or nullcontext():
+        yield place, [mark.fileno()] if mark else []
+
+
+def _start(work: Work, place: Place, marks: Sequence[int] = ()) -> subprocess.Popen[bytes] | None:
+    """A process that holds its log, and its marks; None where another holds the log."""
     log = claim(work.log)
     if log is None:
         return None
@@ -143,6 +175,7 @@ def _start(work: Work, place: Place) -> subprocess.Popen[bytes] | None:
             stderr=subprocess.STDOUT,
             env=os.environ | place,
             process_group=0,
+            pass_fds=marks,
         )
 
 

@@ -107,6 +107,10 @@ class World(eqx.Module, Generic[State, Noise]):
         """Whether the world ended here; the grid worlds of the paper never do."""
         return jnp.zeros((), bool)
 
+    def noise_shown(self, state: State) -> Bool[Array, ""] | None:
+        """Whether the noise that was put beside a world is seen; None where there is none."""
+        return None
+
     def count_key(self, state: State, action: Int[Array, ""]) -> Int[Array, ""]:
         """The key the visit counts use: the state's key and the action."""
         return self.state_key(state) * self.num_actions + action
@@ -137,7 +141,7 @@ class GridWorld(World[GridState, Noise]):
     """The agent's first cell, flat; None where it is drawn."""
     walls: eqx.AbstractVar[Bool[Array, "rows cols"]]
     """Where no one can go."""
-    moves: eqx.AbstractVar[Int[Array, "cells 5"]]
+    moves: eqx.AbstractVar[Int[Array, "cells actions"]]
     """The cell each action leads to."""
     takes_targets: ClassVar[bool] = True
     """Whether a target is gone once the agent has it, so that those left can be counted."""

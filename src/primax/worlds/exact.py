@@ -11,6 +11,7 @@ from primax.errors import canonical
 from primax.worlds.base import GridWorld, World
 from primax.worlds.butterflies import Butterflies
 from primax.worlds.maze import Maze
+from primax.worlds.noisy import Noisy
 from primax.worlds.scripted import BLIND
 from primax.worlds.two_wings import TwoWings
 
@@ -20,12 +21,13 @@ def expected_score(world: World, policy: str) -> float | None:
     policy = canonical(policy)
     if policy != "random" and policy not in BLIND:
         return None
-    if isinstance(world, Maze):
-        return _reach(world, _chain(world, policy))
+    inner = world.inner if isinstance(world, Noisy) else world
+    if isinstance(world, GridWorld) and isinstance(inner, Maze):
+        return _reach(inner, _chain(world, policy))
     if isinstance(world, TwoWings):
         return _silent_share(world, _chain(world, policy))
-    if isinstance(world, Butterflies) and not world.config.respawn:
-        return world.num_butterflies * _caught(world, _chain(world, policy))
+    if isinstance(world, GridWorld) and isinstance(inner, Butterflies) and not inner.config.respawn:
+        return inner.num_butterflies * _caught(inner, _chain(world, policy))
     return None
 
 

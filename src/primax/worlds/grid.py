@@ -23,7 +23,7 @@ def move_table(walls: Bool[np.ndarray, "rows cols"]) -> Int[np.ndarray, "cells 5
 
 
 def steps_to(
-    moves: Int[np.ndarray, "cells 5"], targets: Int[np.ndarray, " n"]
+    moves: Int[np.ndarray, "cells actions"], targets: Int[np.ndarray, " n"]
 ) -> Int[np.ndarray, "n cells"]:
     """Fewest moves from every cell to each target; the number of cells where there is no way."""
     cells = len(moves)

@@ -6,7 +6,7 @@ import numpy as np
 
 from primax import stats
 from primax.report.packing import column, number
-from primax.runs.curves import EPISODES, LENGTH, POINTS, WINDOWS, Grid, binned, smoothed
+from primax.runs.curves import EPISODES, POINTS, SOME, WINDOWS, Grid, binned, smoothed
 from primax.runs.measures import score_measures
 
 FEWEST = 48
@@ -16,7 +16,7 @@ WINDOWS_BYTES = 2_600_000
 
 def episodes(table: Grid) -> dict[str, Any]:
     """Every column that was measured, smoothed."""
-    all_ = (*EPISODES, LENGTH)
+    all_ = (*EPISODES, *SOME)
     known = [c.name for c in all_ if c.name in table and np.isfinite(table[c.name]).any()]
     columns = {name: column(smoothed(table, name)[1]) for name in known}
     return {"steps": smoothed(table, "score")[0].astype(int).tolist(), "columns": columns}

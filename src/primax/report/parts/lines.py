@@ -6,7 +6,7 @@ from typing import Any
 from primax.paper.references import POLICIES
 from primax.report.naming import Place
 from primax.report.packing import number
-from primax.worlds import world_kind
+from primax.worlds import bare_name, world_kind
 from primax.worlds.exact import expected_score
 
 BY_WORLD = {"butterflies": ("random", "sweep", "centre_stay"), "maze": ("random", "sweep")}
@@ -18,7 +18,7 @@ def lines(place: Place) -> list[dict[str, Any]]:
     if place.world is None:
         return []
     found = []
-    for policy in BY_WORLD.get(place.name, ("random",)):
+    for policy in BY_WORLD.get(bare_name(place.name), ("random",)):
         value = _expected(place.name, place.world.config, policy)
         if value is not None:
             found.append({"name": POLICIES[policy], "value": number(value)})

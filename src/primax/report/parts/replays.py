@@ -11,7 +11,7 @@ from primax.report.packing import column, number, text
 from primax.report.parts.frozen import Frozen
 from primax.report.parts.heat import MAPS, Arrays
 from primax.runs import records
-from primax.worlds import ACTIONS, GridWorld
+from primax.worlds import GridWorld
 
 BYTES = 2_400_000
 """All episodes on a page take about so much."""
@@ -83,7 +83,7 @@ def _episode(
     line: Line, world: GridWorld, known: Known, planes: np.ndarray, moving: np.ndarray
 ) -> dict[str, Any]:
     actions = str(line["actions"])
-    if set(actions) - set("0123456789"[: len(ACTIONS)]):
+    if set(actions) - set("0123456789"[: world.num_actions]):
         raise InputError("replays.jsonl has an action this world does not know")
     agents = planes[:, world.channels.index("agent")].reshape(len(planes), -1).argmax(axis=1)
     exact = _exact(line, known.frozen)

@@ -1,4 +1,4 @@
-"""Forward models: from the features of a state and the action to the features of the next."""
+"""Forward models: from the features of a state and the action to the features of the next, or to it."""
 
 from dataclasses import replace
 from typing import Any
@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from primax.nn import nets
 from primax.rewards.base import Spec
+from primax.rewards.transition import Obs
 
 
 class Forward(eqx.Module):
@@ -20,7 +21,7 @@ class Forward(eqx.Module):
 
     def __call__(
         self, features: Float[Array, "n features"], action: Int[Array, " n"]
-    ) -> Float[Array, "n features"]:
+    ) -> Float[Array, "n outputs"]:
         num_actions = self.hidden.weight.shape[0] - features.shape[1]
         chosen = jax.nn.one_hot(action, num_actions)
         return self.out(jax.nn.relu(self.hidden(jnp.concatenate([features, chosen], axis=1))))
@@ -42,3 +43,19 @@ def encoder(
     """The trunk mapped to `features` numbers of either sign, and layers beside it."""
     net = replace(spec.net, embedding=features, activation="linear")
     return spec.trunk(key, net, *others)
+
+
+def heads(
+    key: PRNGKeyArray, spec: Spec, hidden: int, *outputs: int
+) -> tuple[Any, tuple[Forward, ...]]:
+    """A trunk and, on its embedding and the action, one model for each of these numbers of outputs."""
+    width = spec.net.embedding + spec.num_actions
+    pairs = [pair for num in outputs for pair in ((width, hidden), (hidden, num))]
+    trunk, layers = spec.trunk(key, spec.net, *pairs)
+    return trunk, tuple(map(Forward, layers[::2], layers[1::2]))
+
+
+def numbers(spec: Spec, obs: Obs) -> Float[Array, "n numbers"]:
+    """Observations as what is to be predicted: bytes of an image over 255, all else as it is."""
+    scale = 255.0 if spec.kind == "image" else 1.0
+    return obs.reshape(obs.shape[0], -1).astype(jnp.float32) / scale
