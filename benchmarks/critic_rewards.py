@@ -1,4 +1,4 @@
-"""Rewards in the grid of "Curiosity-Critic": the paper's nine, and four of `primax.bonus`.
+"""Rewards in the grid of "Curiosity-Critic": the paper's nine, and those of `primax.bonus`.
 
 A reward is paid for arriving in a cell and seeing what it shows. Those of the paper depend on the cell,
 the screen, or the world model's error there. Those of `primax.bonus` get the step that led there, with
@@ -225,9 +225,12 @@ REWARDS: dict[str, Callable[[], Payer]] = {
     "prime_no_clip": lambda: Payer(
         "PRIME, not clipped", **anywhere("prime", **{"reward.reward_clip": 1e9})
     ),
-    "count": lambda: Payer("Counts of `primax.bonus`", **anywhere("count")),
-    "rnd": lambda: Payer("RND of `primax.bonus`", **anywhere("rnd")),
-    "rnd_of_place": lambda: Payer("the same, of the place alone", **anywhere("rnd", "place")),
+    "count": lambda: Payer("Counts", **anywhere("count")),
+    "rnd": lambda: Payer("RND", **anywhere("rnd")),
+    "rnd_of_place": lambda: Payer("RND, of the place alone", **anywhere("rnd", "place")),
     "disagreement": lambda: Payer("Disagreement", **anywhere("disagreement")),
+    "ama": lambda: Payer("AMA", **anywhere("ama")),
+    "lpm": lambda: Payer("LPM", **anywhere("lpm")),
+    "net_novelty": lambda: Payer("Net novelty", **anywhere("net_novelty")),
 }
 """By name, worst of the paper's first."""

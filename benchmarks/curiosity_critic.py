@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import critic_grid as grid
+import critic_parts
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -38,6 +39,8 @@ ROOT = Path(__file__).parents[1]
 PAGE, KEPT = ROOT / "docs" / "curiosity_critic.md", ROOT / "results" / "noise"
 TABLES = {"divided": "curiosity_critic.json", "undivided": "curiosity_critic_undivided.json"}
 """By their names in the page."""
+PARTS = "curiosity_critic_parts.json"
+"""What PRIME makes of it, by critic_parts.py."""
 STEPS, CHUNK = 35_000, 1_000
 
 
@@ -158,7 +161,9 @@ def _spread(values: Sequence[float] | None) -> str:
 def blocks() -> Blocks:
     """The tables of the page, from what is kept."""
     kept = {name: (KEPT / file).read_text(encoding="utf-8") for name, file in TABLES.items()}
-    return {name: sheet(json.loads(text)).body() for name, text in kept.items()}
+    made = {name: sheet(json.loads(text)).body() for name, text in kept.items()}
+    told = json.loads((KEPT / PARTS).read_text(encoding="utf-8"))
+    return made | {"parts": critic_parts.sheet(told).body()}
 
 
 def main() -> None:
