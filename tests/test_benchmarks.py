@@ -27,6 +27,8 @@ FOLDER = Path(__file__).parent.parent / "benchmarks"
         "keys_drift",
         "keys_image",
         "examples_page",
+        "critic_parts",
+        "curiosity_critic",
     ],
 )
 def test_a_script_starts(name):
