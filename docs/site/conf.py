@@ -15,7 +15,7 @@ NAV = {
         "Start": ["docs/examples", "docs/notebooks", "docs/commands", "docs/agents"],
         "Rewards": [
             *("docs/anywhere", "docs/sb3", "docs/beyond", "docs/keys", "docs/suite"),
-            "docs/noise",
+            *("docs/noise", "docs/curiosity_critic"),
         ],
         "Worlds": ["docs/worlds", "docs/other_worlds", "docs/gymnasium"],
         "Runs": ["docs/runs", "docs/scale", "docs/tracking", "docs/report", "docs/statistics"],
