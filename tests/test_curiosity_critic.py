@@ -256,4 +256,6 @@ def test_the_page_is_what_the_kept_runs_say():
     assert filled(page, made, "..") == page
     told = [json.loads((script.KEPT / file).read_text()) for file in script.TABLES.values()]
     assert [x["undivided"] for x in told] == [False, True]
-    assert [row["reward"] for row in told[0]["rows"]] == list(rewards.REWARDS)
+    missing = ("ama", "lpm", "net_novelty")  # as the page says
+    divided = [name for name in rewards.REWARDS if name not in missing]
+    assert [row["reward"] for row in told[0]["rows"]] == divided
