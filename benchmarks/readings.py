@@ -1,10 +1,11 @@
 """Which reading of the paper comes nearest to all its numbers at once.
 
     python benchmarks/readings.py                                 # the tables, from what is kept
-    python benchmarks/readings.py --trials RUNS --commit 5a84524  # measures run folders, and keeps that
+    python benchmarks/readings.py --trials RUNS --commit 5a84524  # measures run folders, and keeps that too
 
 A reading is a run of every method, each under its own settings. What is kept is a value a seed, in
-`results/readings/seeds.json`; the tables beside it are made from that alone.
+`results/readings/seeds.json`; the tables beside it are made from that alone. `trials.toml` there has the
+last trials, for `primax sweep`.
 """
 
 import argparse
@@ -38,6 +39,9 @@ Distances = dict[str, float]
 
 END = {method: f"{method}_end" for method in METHODS} | {"prime": "prime_both"}
 END_RELU = END | {"prime": "prime_both_relu", "task": "task_end_relu"}
+END_STANDARD = END | {m: f"{m}_standard_end" for m in ("smirl", "disagreement", "rnd")}
+SMALL_MAZE = {f"{method}_maze": f"{run}_27" for method, run in END_STANDARD.items()}
+SMALL_MAZE["smirl_maze"] = "smirl_end_27"
 READINGS: dict[str, dict[str, str]] = {
     LITERAL: {},
     "ReLU": {"prime": "prime_relu", "task": "task_relu"},
@@ -50,8 +54,17 @@ READINGS: dict[str, dict[str, str]] = {
     "end, ReLU": END_RELU,
     "end, live, ReLU": END_RELU | {"prime": "prime_both_live_relu"},
     "end, RND standard": END | {"rnd": "rnd_standard_end"},
+    "end, Disagreement standard": END | {"disagreement": "disagreement_standard_end"},
+    "end, SMIRL standard": END | {"smirl": "smirl_standard_end"},
+    "end, standard": END_STANDARD,
+    "end, random snapshot": END | {"prime": "prime_both_random"},
+    "end, one head an episode": END | {"prime": "prime_both_episode"},
+    "end, shared trunk": END | {"prime": "prime_both_shared"},
+    "end, prior 6": END | {"prime": "prime_both_prior6"},
+    "end, standard, Maze of 27 cells": END_STANDARD | SMALL_MAZE,
 }
-"""The run that stands for a method, where it is not the literal one, which has the method's name."""
+"""The run that stands for a method, or for a method in a world, where it is not the literal one, which
+has the method's name."""
 CHOSEN = "each method at its nearest"
 
 
@@ -88,16 +101,18 @@ def distances(kept: Kept, reading: dict[str, str], of: str | None = None) -> Dis
     found = {}
     for number in numbers():
         method, world, which = number.cell
-        values = kept[f"{reading.get(method, method)}_{world}"]["values"]
+        run = reading.get(f"{method}_{world}", reading.get(method, method))
+        values = kept[f"{run}_{world}"]["values"]
         if which in values and of in (None, method):
             found[number.id] = number.apart(np.array(values[which]))
     return found
 
 
 def tried(kept: Kept, method: str) -> list[str]:
-    """The readings of a method that were run, the literal one first."""
-    names = [name for name in kept if kept[name]["method"] == method]
-    return sorted({name.rpartition("_")[0] for name in names}, key=lambda x: (x != method, x))
+    """The readings of a method that were run in both worlds, the literal one first."""
+    names = [name.rpartition("_")[0] for name in kept if kept[name]["method"] == method]
+    both = {name for name in names if names.count(name) == len(WORLDS)}
+    return sorted(both, key=lambda x: (x != method, x))
 
 
 def nearest(kept: Kept) -> dict[str, str]:
@@ -203,25 +218,22 @@ def by_number(kept: Kept) -> Sheet:
 
 def page(content: dict[str, Any]) -> str:
     """All tables, and what they were made with."""
-    made = ", ".join(f"{name} {value}" for name, value in content["about"].items())
-    intro = f"`python benchmarks/readings.py`, from `seeds.json`. The trials: {made}."
+    sets = [", ".join(f"{k} {v}" for k, v in about.items()) for about in content["about"]]
+    intro = f"`python benchmarks/readings.py`, from `seeds.json`. The trials: {'. Then '.join(sets)}."
     sheets = [sheet(content["runs"]).markdown() for sheet in (whole, by_method, by_number)]
     return "\n".join(["# Readings by their distance from the paper\n", f"{intro}\n", *sheets])
 
 
-def collect(trials: Path, literal: Path, commit: str) -> dict[str, Any]:
-    """What is kept of all runs, and with what the trials were made, which must be one thing."""
+def collect(content: dict[str, Any], trials: Path, commit: str) -> dict[str, Any]:
+    """What was kept and the trials, and with what these were made, which must be one thing."""
     folders = sorted(path.parent for path in trials.glob("*/config.json"))
     if not folders:
         raise InputError(f"{trials} holds no run's folder")
     made = [{name: read_manifest(folder).get(name) for name in SAME_RUN} for folder in folders]
     if any(each != made[0] for each in made):
         raise InputError(f"the runs in {trials} were made by different versions or devices")
-    every = {*METHODS, *(run for reading in READINGS.values() for run in reading.values())}
-    beside = [literal / f"{run}_{world}" for run in sorted(every) for world in WORLDS]
-    folders += [folder for folder in beside if folder.exists()]
-    runs = {folder.name: measured(folder) for folder in folders}
-    return {"about": {"commit": commit, **made[0]}, "runs": runs}
+    runs = content["runs"] | {folder.name: measured(folder) for folder in folders}
+    return {"about": [*content["about"], {"commit": commit, **made[0]}], "runs": runs}
 
 
 def write(content: dict[str, Any], path: Path) -> None:
@@ -235,15 +247,16 @@ def write(content: dict[str, Any], path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trials", type=Path, help="folder of the trials' run folders")
-    parser.add_argument("--literal", type=Path, default=ROOT / "results" / "paper" / "runs")
     parser.add_argument("--commit", default="unknown", help="the trials' commit")
     args = parser.parse_args()
+    content = json.loads((KEPT / "seeds.json").read_text(encoding="utf-8"))
     if args.trials:
         try:
-            write(collect(args.trials, args.literal, args.commit), KEPT / "seeds.json")
+            content = collect(content, args.trials, args.commit)
         except InputError as error:
             parser.error(str(error))
-    text = page(json.loads((KEPT / "seeds.json").read_text(encoding="utf-8")))
+        write(content, KEPT / "seeds.json")
+    text = page(content)
     (KEPT / "readings.md").write_text(text, encoding="utf-8")
     print(text)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from primax.config.fields import flatten
 from primax.errors import InputError
-from primax.paper.experiments import CELLS, Cell, cell_name
+from primax.paper.experiments import CELLS, FITS, WORLDS, Cell, cell_name
 from primax.paper.published import published
 from primax.paper.whole import CEILING, check
 from primax.runs.measures import Sample, measure
@@ -19,6 +19,8 @@ PAPERS_NAME = {"prime_no_gate": "prime_alpha0"}
 """Variants the published numbers call otherwise."""
 LEFT_OUT = "not part of this scale"
 """Why else a run is not there."""
+LITERAL_ONLY = "not run under this reading"
+"""And why one has no run under the nearest reading."""
 PAPERS_MEASURE = {"average": "catch", "peak": "peak"}
 
 
@@ -80,9 +82,13 @@ class Runs:
             self._opened[cell.name] = self._open(cell)
         return self._opened[cell.name]
 
+    def cell(self, variant: str, world: str) -> Cell:
+        """By name."""
+        return CELLS[cell_name(variant, world)]
+
     def run(self, variant: str, world: str) -> Run | Unusable:
-        """The same, by name."""
-        return self.of(CELLS[cell_name(variant, world)])
+        """A cell's run, by name."""
+        return self.of(self.cell(variant, world))
 
     def _open(self, cell: Cell) -> Run | Unusable:
         folder = self.folders.get(cell.name)
@@ -126,7 +132,7 @@ class Runs:
         run = self.run(variant, world)
         if isinstance(run, Run):
             return run.settings
-        return flatten(CELLS[cell_name(variant, world)].config("paper"))
+        return flatten(self.cell(variant, world).config("paper"))
 
     def ceiling(self) -> float:
         """R_r + γ·Q_max of PRIME, which no target may exceed."""
@@ -154,6 +160,30 @@ class Runs:
             apart = [f"{k} {_short(known.get(k))}" for k in other if known.get(k) != other[k]]
             apart_by_name += [f"{name} ({', '.join(apart)})"] if apart else []
         return apart_by_name
+
+
+class Nearest(Runs):
+    """The same runs under the nearest reading: each of the paper's variants is what stands for it."""
+
+    def __init__(self, runs: Runs):
+        super().__init__(runs.folders, runs.left_out)
+        self._opened = runs._opened
+
+    def cell(self, variant: str, world: str) -> Cell:
+        return super().cell(FITS.get(variant, variant), world)
+
+    def run(self, variant: str, world: str) -> Run | Unusable:
+        return super().run(variant, world) if variant in FITS else Unusable(LITERAL_ONLY)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is a run that is not also one of the text taken literally."""
+        return any(
+            isinstance(self.run(name, world), Run)
+            for name in FITS
+            for world in WORLDS
+            if FITS[name] != name
+        )
 
 
 def _named(run: Run) -> dict[str, Any]:

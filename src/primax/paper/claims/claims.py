@@ -298,16 +298,26 @@ def tested(runs: Runs) -> list[Tested]:
     return [Tested(claim, *claim.verdict(ours), claim.verdict(theirs)[0]) for claim in CLAIMS]
 
 
-def claims_sheet(runs: Runs, found: list[Tested]) -> Sheet:
-    """The claims as a table, the count of each verdict above it."""
-    holds, forced, fails = (sum(each.verdict == word for each in found) for word in VERDICTS)
-    note = f"Of {len(found)} claims {holds} hold, {fails} fail, {forced} cannot fail here, "
-    note += f"{len(found) - holds - forced - fails} cannot be decided yet."
+def claims_sheet(runs: Runs, found: list[Tested], nearest: list[Tested] | None = None) -> Sheet:
+    """The claims as a table, the count of each verdict above it; under the nearest reading too."""
+    above = (_counted(found),)
+    columns, rows = COLUMNS, tuple(each.row for each in found)
+    if nearest is not None:
+        above += (f"Under the nearest reading: {_counted(nearest)}",)
+        columns = (*COLUMNS, "nearest", "nearest: evidence")
+        rows = tuple(
+            (*row, fit.verdict, fit.evidence) for row, fit in zip(rows, nearest, strict=True)
+        )
     walker = reference(runs, "butterflies", "random").distance
     beside = f"`close_pursuit`: the paper's own 4.05 ± 0.09 cells beside a walker's {walker:.2f}."
     cannot = (
         f"`{CANNOT_FAIL}`: the test would also hold for an agent that learnt nothing, or arithmetic, "
         "the world or the way the runs were made decides it. The evidence says which."
     )
-    rows = tuple(each.row for each in found)
-    return Sheet("claims", "The paper's claims, tested", COLUMNS, rows, (cannot, beside), (note,))
+    return Sheet("claims", "The paper's claims, tested", columns, rows, (cannot, beside), above)
+
+
+def _counted(found: list[Tested]) -> str:
+    holds, forced, fails = (sum(each.verdict == word for each in found) for word in VERDICTS)
+    note = f"Of {len(found)} claims {holds} hold, {fails} fail, {forced} cannot fail here, "
+    return note + f"{len(found) - holds - forced - fails} cannot be decided yet."

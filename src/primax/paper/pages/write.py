@@ -8,7 +8,7 @@ from primax.errors import InputError
 from primax.output.sheet import ABSENT, Sheet
 from primax.paper import references
 from primax.paper.claims.claims import CANNOT_FAIL, FAILS, HOLDS, Tested, claims_sheet, tested
-from primax.paper.evidence import LEFT_OUT, Runs
+from primax.paper.evidence import LEFT_OUT, Nearest, Runs
 from primax.paper.experiments import CELLS
 from primax.paper.figures.figures import FIGURES
 from primax.paper.pages.embed import Blocks
@@ -16,7 +16,8 @@ from primax.paper.pages.promises import audit_sheet
 from primax.paper.pages.times import times_sheet
 from primax.paper.references import average
 from primax.paper.scorecard import card, effects, fixed, numbers, scalars, spreads
-from primax.paper.tables import beside, comparisons, course, results
+from primax.paper.tables import beside, comparisons, course, readings, results
+from primax.paper.tables.results import MAIN
 from primax.runs import disk
 from primax.runs.config_json import to_bytes
 from primax.runs.measures import rolling
@@ -39,12 +40,19 @@ TABLES: dict[str, Callable[[Runs], Sheet]] = {
     "tableE": course.table_e,
     "tableF": course.table_f,
 }
+INTERLEAVED = ("table1", "table2", "table6")
+"""Under both readings: in columns; in rows; or by a note."""
+STACKED = ("table5", "table7", "table8", "tableE", "tableF")
+TOLD = {"table3": ("prime",), "table4": MAIN[1:5]}
 CAPTIONS = {
     "figure1": "Figure 1. Learning curves: rolling mean of 20 episodes, one std over seeds shaded",
     "figure2": "Figure 2. Ceiling check (range over seeds shaded), pursuit distance and coverage",
     "figure3": "Figure 3. Magnitudes of the reward's parts, mean over seeds",
     "figureA": "Figure A. Readings, controls and other methods (not in the paper)",
 }
+FIGURES_FIT = ("figure1", "figure2", "figure3")
+"""Drawn a second time, under the nearest reading."""
+FIT_CAPTION = "under the reading nearest to the paper, a fit"
 LEFT_OUT_NOTE = (
     f"`{LEFT_OUT}`: it stands beside the paper's own runs, and a small scale goes without; "
     "`--only` with its name runs it."
@@ -142,6 +150,23 @@ def curve_top(runs: Runs) -> tuple[str, ...]:
     )
 
 
+def nearest_of(runs: Runs) -> Nearest | None:
+    """The same runs under the nearest reading, if there are any."""
+    nearest = Nearest(runs)
+    return nearest if nearest.is_there else None
+
+
+def table(name: str, runs: Runs, nearest: Nearest | None) -> Sheet:
+    """A table by name; where there are runs of the nearest reading, under both."""
+    make = TABLES[name]
+    if nearest is None or name not in (*INTERLEAVED, *STACKED, *TOLD):
+        return make(runs)
+    if name in TOLD:
+        return readings.told(make, TOLD[name], runs)
+    put = readings.interleaved if name in INTERLEAVED else readings.stacked
+    return put(make, runs, nearest)
+
+
 def write_all(runs: Runs, out: Path, say: Callable[[str], None]) -> Blocks:
     """Tables as Markdown and CSV, figures as SVG, and a page that shows them all.
 
@@ -152,11 +177,15 @@ def write_all(runs: Runs, out: Path, say: Callable[[str], None]) -> Blocks:
         (out / "figures").mkdir(exist_ok=True)
         for name, reason in runs.broken.items():
             say(f"{name} is not used: {reason}")
+        nearest = nearest_of(runs)
         say("tables …")
-        sheets = {name: make(runs) for name, make in TABLES.items()}
+        sheets = {name: table(name, runs, nearest) for name in TABLES}
         say("scorecard and claims …")
         numbers_, claims = all_numbers(runs), tested(runs)
-        judged, held = card.sheet(numbers_), claims_sheet(runs, claims)
+        numbers_fit = None if nearest is None else all_numbers(nearest)
+        claims_fit = None if nearest is None else tested(nearest)
+        judged = card.sheet(numbers_, numbers_fit)
+        held = claims_sheet(runs, claims, claims_fit)
         warned = caveat(runs)
         told = (*warned, *judged.above, *held.above, *curve_top(runs))
         pages = {page.name: replace(page, above=warned + page.above) for page in (judged, held)}
@@ -168,16 +197,22 @@ def write_all(runs: Runs, out: Path, say: Callable[[str], None]) -> Blocks:
             disk.write_whole(home / f"{sheet.name}.csv", sheet.csv().encode())
         disk.write_whole(out / "references.json", to_bytes(references.all_of(runs)))
         say("figures …")
+        captions = dict(CAPTIONS)
         for name, draw in FIGURES.items():
             draw(runs, out / "figures" / name)
-        shown = {name: f"![{text}](figures/{name}.svg)" for name, text in CAPTIONS.items()}
-        disk.write_whole(out / "index.md", _index(sheets, shown, told).encode())
+            if nearest is not None and name in FIGURES_FIT:
+                draw(nearest, out / "figures" / f"{name}_fit")
+                captions[f"{name}_fit"] = f"{CAPTIONS[name]}; {FIT_CAPTION}"
+        shown = {name: f"![{text}](figures/{name}.svg)" for name, text in captions.items()}
+        disk.write_whole(out / "index.md", _index(sheets, captions, told).encode())
         for line in curve_top(runs):
             say(line)
     except OSError as error:
         raise InputError(f"cannot write {out}: {error.strerror}") from error
     whole = {name: sheet.markdown() for name, sheet in (sheets | pages).items()}
-    whole["missed"] = card.missed(numbers_).markdown()
+    whole["missed"] = card.missed(numbers_, numbers_fit).markdown()
+    if numbers_fit is not None:
+        whole["explained"] = card.explained(numbers_, numbers_fit).body()
     whole["summary"] = _joined(
         shown["figure1"], sheets["table1"].body(), *judged.above, *held.above
     )
@@ -208,7 +243,7 @@ def _joined(*blocks: str) -> str:
     return "\n\n".join(block.strip() for block in blocks) + "\n"
 
 
-def _index(sheets: dict[str, Sheet], figures: Blocks, told: tuple[str, ...]) -> str:
+def _index(sheets: dict[str, Sheet], captions: Blocks, told: tuple[str, ...]) -> str:
     """One page with all of it."""
     beside = ("scorecard", "rules", "claims", "runs", "audit", "times")
     links = ", ".join(f"[{name}]({name}.md)" for name in beside)
@@ -218,7 +253,7 @@ def _index(sheets: dict[str, Sheet], figures: Blocks, told: tuple[str, ...]) -> 
         *told,
     ]
     parts += [sheet.markdown() for sheet in sheets.values()]
-    parts += [f"### {CAPTIONS[name]}\n\n{figure}" for name, figure in figures.items()]
+    parts += [f"### {text}\n\n![{text}](figures/{name}.svg)" for name, text in captions.items()]
     parts.append(
         "Level lines are policies that learn nothing: a random walker; a blind sweep, row by row; and "
         "on Butterflies a policy that goes to the centre and stays there, the paper's position-only "

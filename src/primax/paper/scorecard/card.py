@@ -11,7 +11,10 @@ from primax.output.sheet import ABSENT, Sheet
 from primax.paper.evidence import MissingError
 from primax.paper.scorecard import rule
 
-COLUMNS = ("id", "where", "what", "paper", "ours", "difference, 95%", "verdict", "remark")
+OURS = ("ours", "difference, 95%", "verdict")
+COLUMNS = ("id", "where", "what", "paper", *OURS, "remark")
+FIT = tuple(f"nearest: {column}" for column in OURS)
+"""The same under the reading that is nearest to the paper's numbers."""
 KINDS = {
     "means and IQMs of scores": ("mean", "iqm"),
     "standard deviations": ("std",),
@@ -20,6 +23,13 @@ KINDS = {
 }
 """What a number is, by the first word of its id; the rest are of single runs and their insides."""
 OTHERS = "others"
+NEAREST = "Under the reading nearest to the paper, which was chosen by these numbers:"
+WHO = {
+    (True, True): "both",
+    (True, False): "the text taken literally alone",
+    (False, True): "the nearest reading alone",
+    (False, False): "neither",
+}
 NO_LEARNING = ("random", "position_only", "settings", "floor", "log5", "ceiling")
 """Scripted policies, settings and arithmetic: whatever an agent learns, they stay."""
 RULE = (
@@ -52,9 +62,17 @@ class Number:
     """Whether the interval of the difference is known, and all on one side of zero."""
 
     @property
+    def found(self) -> tuple[str, str, str]:
+        """What came of it, in the order of OURS."""
+        return self.ours, self.interval, self.verdict
+
+    @property
     def is_learnt(self) -> bool:
         """Whether what an agent learns can change it."""
         return self.id.partition(".")[0] not in NO_LEARNING
+
+
+Numbers = list[Number]
 
 
 @cache
@@ -81,34 +99,61 @@ class Stated:
         return Number(self.id, self.where, self.what, self.paper, *result)
 
 
-def sheet(numbers: list[Number]) -> Sheet:
-    """The scorecard as a table, the count of each verdict above it."""
+def sheet(numbers: Numbers, nearest: Numbers | None = None) -> Sheet:
+    """The scorecard as a table, the count of each verdict above it; under the nearest reading too."""
     notes = tuple(_notes(numbers))
-    above = (_counted(numbers), _by_kind([n for n in numbers if n.is_learnt]))
-    return Sheet("scorecard", "Scorecard", COLUMNS, _rows(numbers), notes, above)
+    above = _counts(numbers)
+    if nearest is not None:
+        learnt, kinds = _counts(nearest)
+        above += (f"{NEAREST} {learnt}", kinds)
+    return Sheet("scorecard", "Scorecard", *_table(numbers, nearest), notes, above)
 
 
-def missed(numbers: list[Number]) -> Sheet:
+def _counts(numbers: Numbers) -> tuple[str, str]:
+    return _counted(numbers), _by_kind([n for n in numbers if n.is_learnt])
+
+
+def missed(numbers: Numbers, nearest: Numbers | None = None) -> Sheet:
     """Those that are judged and not reproduced."""
-    rows = _rows([n for n in numbers if n.verdict not in (rule.REPRODUCED, rule.NOT_RUN)])
-    return Sheet("missed", "Numbers that are not reproduced", COLUMNS, rows)
+    at = [i for i, n in enumerate(numbers) if n.verdict not in (rule.REPRODUCED, rule.NOT_RUN)]
+    parts = [None if of is None else [of[i] for i in at] for of in (numbers, nearest)]
+    return Sheet("missed", "Numbers that are not reproduced", *_table(parts[0] or [], parts[1]))
 
 
-def _rows(numbers: list[Number]) -> tuple[tuple[str, ...], ...]:
-    remark = remarks()
-    return tuple(
-        (
-            f"`{n.id}`",
-            n.where,
-            n.what,
-            n.paper,
-            n.ours,
-            n.interval,
-            n.verdict,
-            remark.get(n.id, ""),
-        )
-        for n in numbers
+def explained(numbers: Numbers, nearest: Numbers) -> Sheet:
+    """Which reading reproduces which number, of those that learning decides."""
+    found: dict[tuple[bool, bool], list[str]] = {}
+    for ours, fit in zip(numbers, nearest, strict=True):
+        if ours.is_learnt:
+            pair = ours.verdict == rule.REPRODUCED, fit.verdict == rule.REPRODUCED
+            found.setdefault(pair, []).append(f"`{ours.id}`")
+    rows = []
+    for pair, who in WHO.items():
+        ids = found.get(pair, [])
+        rows.append((who, str(len(ids)), ", ".join(ids) or ABSENT))
+    columns = ("reproduced by", "numbers", "which")
+    return Sheet("explained", "Which reading reproduces what", columns, tuple(rows))
+
+
+def _table(
+    numbers: Numbers, nearest: Numbers | None
+) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Columns and rows."""
+    if nearest is None:
+        return COLUMNS, tuple((*_stated(n), *n.found, _remark(n)) for n in numbers)
+    rows = tuple(
+        (*_stated(n), *n.found, *fit.found, _remark(n))
+        for n, fit in zip(numbers, nearest, strict=True)
     )
+    return (*COLUMNS[:-1], *FIT, COLUMNS[-1]), rows
+
+
+def _stated(number: Number) -> tuple[str, ...]:
+    return f"`{number.id}`", number.where, number.what, number.paper
+
+
+def _remark(number: Number) -> str:
+    return remarks().get(number.id, "")
 
 
 def rules() -> Sheet:
@@ -117,7 +162,7 @@ def rules() -> Sheet:
     return Sheet("rules", "The rule for each kind of number", columns, rule.RULES)
 
 
-def _counted(numbers: list[Number]) -> str:
+def _counted(numbers: Numbers) -> str:
     """Of what learning decides; then of what needs none, which nobody should read as a success."""
     learnt, rest = ([n for n in numbers if n.is_learnt == is_learnt] for is_learnt in (True, False))
     told = (
@@ -130,7 +175,7 @@ def _counted(numbers: list[Number]) -> str:
     return " ".join(told)
 
 
-def _verdicts(numbers: list[Number]) -> str:
+def _verdicts(numbers: Numbers) -> str:
     counts = Counter(n.verdict for n in numbers)
     parts = {name: f"{counts[name]} {name}" for name in rule.VERDICTS if counts[name]}
     if apart := sum(n.is_apart for n in numbers if n.verdict == rule.REPRODUCED):
@@ -138,7 +183,7 @@ def _verdicts(numbers: list[Number]) -> str:
     return ", ".join(parts.values())
 
 
-def _by_kind(numbers: list[Number]) -> str:
+def _by_kind(numbers: Numbers) -> str:
     """How many of each kind are reproduced: a p value on its side of 0.05 is no mean."""
     kinds = {word: kind for kind, words in KINDS.items() for word in words}
     of = [kinds.get(n.id.partition(".")[0], OTHERS) for n in numbers]
@@ -149,7 +194,7 @@ def _by_kind(numbers: list[Number]) -> str:
     return f"Reproduced by kind: {', '.join(told)}."
 
 
-def _notes(numbers: list[Number]) -> Iterator[str]:
+def _notes(numbers: Numbers) -> Iterator[str]:
     yield from RULE
     if any(n.verdict == rule.NOT_RUN for n in numbers):
         yield "`not run`: `primax reproduce --plan` says what is missing and what it costs."
