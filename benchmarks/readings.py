@@ -219,7 +219,9 @@ def by_number(kept: Kept) -> Sheet:
 def page(content: dict[str, Any]) -> str:
     """All tables, and what they were made with."""
     sets = [", ".join(f"{k} {v}" for k, v in about.items()) for about in content["about"]]
-    intro = f"`python benchmarks/readings.py`, from `seeds.json`. The trials: {'. Then '.join(sets)}."
+    intro = (
+        f"`python benchmarks/readings.py`, from `seeds.json`. The trials: {'. Then '.join(sets)}."
+    )
     sheets = [sheet(content["runs"]).markdown() for sheet in (whole, by_method, by_number)]
     return "\n".join(["# Readings by their distance from the paper\n", f"{intro}\n", *sheets])
 

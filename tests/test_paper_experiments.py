@@ -77,7 +77,10 @@ def test_an_unknown_method_does_not_break_the_list(monkeypatch):
 def test_select():
     assert len(select([], "paper")) == len(select([], "smoke")) == len(CELLS)
     named = select(["Table 8"], "paper")
-    assert [cell.name for cell in named] == ["prime_butterflies", "prime_maze"]
+    worlds = ("butterflies", "maze")
+    assert [cell.name for cell in named] == [
+        f"{v}_{w}" for w in worlds for v in ("prime", "prime_fit")
+    ]
     assert [cell.name for cell in select(["task_maze", "task-maze"], "paper")] == ["task_maze"]
     assert len(select(["rnd", "figureA"], "paper")) == 2 + 2 * 8 + 0
     assert select(["table3"], "paper") == []

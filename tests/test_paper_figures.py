@@ -16,7 +16,7 @@ from primax.paper.experiments import CELLS
 from primax.paper.figures import figures
 from primax.paper.figures.drawing import curve, not_drawn
 from primax.paper.figures.figures import FIGURES
-from primax.paper.pages.write import CAPTIONS, TABLES, write_all
+from primax.paper.pages.write import FIGURES_FIT, TABLES, write_all
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,8 @@ def test_everything_is_written_twice_to_the_same_bytes(runs, tmp_path):
             write_all(runs, tmp_path / name, said.append)
     one, two = content(tmp_path / "one"), content(tmp_path / "two")
     expected = {f"tables/{name}.{kind}" for name in TABLES for kind in ("md", "csv")}
-    expected |= {f"figures/{name}.svg" for name in FIGURES} | {"index.md", "references.json"}
+    drawn = (*FIGURES, *(f"{name}_fit" for name in FIGURES_FIT))
+    expected |= {f"figures/{name}.svg" for name in drawn} | {"index.md", "references.json"}
     pages = ("scorecard", "claims", "rules", "runs", "audit", "times")
     expected |= {f"{name}.{kind}" for name in pages for kind in ("md", "csv")}
     assert set(one) == expected
@@ -59,12 +60,12 @@ def test_everything_is_written_twice_to_the_same_bytes(runs, tmp_path):
         "A random walker reaches the goal in 0.25% of episodes." in said[-1]
         and said[-1].encode() in one["index.md"]
     )
-    assert all(f"figures/{name}.svg".encode() in one["index.md"] for name in CAPTIONS)
+    assert all(f"figures/{name}.svg".encode() in one["index.md"] for name in drawn)
     rows = list(csv.DictReader(one["scorecard.csv"].decode().splitlines()))
     assert len(rows) == 173 and not any(row["verdict"] == "not run" for row in rows)
     assert b"6,000 steps" in one["runs.md"]
     for page in ("index.md", "scorecard.md", "claims.md"):
-        assert b"48 of these runs are not at the paper's settings" in one[page]
+        assert b"64 of these runs are not at the paper's settings" in one[page]
 
 
 @pytest.mark.slow
@@ -73,12 +74,14 @@ def test_holes_are_named_in_every_page_and_figure(none, tmp_path):
         write_all(none, tmp_path, lambda said: None)
     found = content(tmp_path)
     assert all(b"</svg>" in found[f"figures/{name}.svg"] for name in FIGURES)
+    assert not any(b"nearest" in found[name] for name in found if name.startswith("tables/table1"))
+    assert not any(name.endswith("_fit.svg") for name in found)
     for name in ("table1", "table2", "table5", "table6", "table7", "table8", "tableA", "tableB"):
         assert b"not run" in found[f"tables/{name}.md"]
     assert b"cannot be decided yet" in found["claims.md"]
     for page in ("index.md", "scorecard.md", "claims.md"):
         assert (
-            b"46 of 48 cells (14 of the paper's own 16) have no finished run yet. They are left out of every verdict."
+            b"62 of 64 cells (14 of the paper's own 16) have no finished run yet. They are left out of every verdict."
             in found[page]
         )
 

@@ -284,7 +284,7 @@ def test_pages_from_runs_kept_elsewhere(capsys, tmp_path):
     args = ("--runs", tmp_path / "kept", "--out", tmp_path / "out", "--no-run")
     text = primax(capsys, "reproduce", *args)
     assert "scorecard.md" in text and not (tmp_path / "out" / "runs").exists()
-    assert f"1 of 48 runs are in {tmp_path / 'kept'}\n" in text
+    assert f"1 of 64 runs are in {tmp_path / 'kept'}\n" in text
     assert "2 seeds, 6,000 steps" in (tmp_path / "out" / "runs.md").read_text(encoding="utf-8")
 
 

@@ -213,7 +213,7 @@ def test_made_up_runs_give_their_pages_twice(home, tmp_path):
     assert text.startswith("before\n") and text.endswith("after\n")
     assert (
         "](paper/figures/figure1.svg)" in text
-        and "45 of 48 cells (13 of the paper's own 16) have no finished run yet" in text
+        and "61 of 64 cells (13 of the paper's own 16) have no finished run yet" in text
     )
     other = page.with_name("other.md")
     other.write_text(text.replace("| PRIME |", "| PRIME! |"), encoding="utf-8")

@@ -11,7 +11,7 @@ from test_paper_case import plausible, whole_scores, write_run
 from primax import stats
 from primax.output.sheet import Sheet, number
 from primax.paper.evidence import MissingError, Published, Runs, pair
-from primax.paper.experiments import CELLS, VARIANTS
+from primax.paper.experiments import CELLS, FITS, VARIANTS
 from primax.paper.pages.times import times_sheet
 from primax.paper.published import published
 from primax.paper.tables import beside, comparisons, course, results
@@ -120,7 +120,9 @@ def test_every_variant_with_all_its_seeds_is_compared_with_prime():
         "count_heads5",
         "count_heads5_gamma",
     }  # no family changed for them
-    assert set(VARIANTS) - named == {"random", "prime_window200", "prime_window4000", *counts}
+    fitted = {*FITS.values(), "prime_fit_shared"}  # a second column, and what stands beside it
+    alone = {"prime_window200", "prime_window4000", *counts, *fitted}
+    assert set(VARIANTS) - named == alone and "random" in alone
     for artefact, family in (("table5", comparisons.FAMILY), ("tableD", comparisons.REST)):
         needed = {name for each in family for name in (each.first, each.second)}
         assert needed <= {name for name, v in VARIANTS.items() if artefact in v.feeds}
@@ -207,7 +209,7 @@ def test_catches_and_distance_early_and_late_by_hand(tmp_path):
     assert rows["PRIME - Random walker"][1].startswith("-1.00")
     assert set(rows["RND"]) == {"(not run)"}
     feeding = {name for name, v in VARIANTS.items() if {"tableE", "tableF"} <= set(v.feeds)}
-    assert feeding == set(course.SHOWN)
+    assert feeding == {*course.SHOWN, *(FITS[name] for name in course.SHOWN if name in FITS)}
 
 
 def test_tables_without_any_run_say_so(tmp_path):
