@@ -21,7 +21,7 @@ from primax.config.fields import flatten
 from primax.errors import InputError
 from primax.output.sheet import ABSENT, Sheet, plus_minus
 from primax.paper.evidence import PAPERS_MEASURE
-from primax.paper.experiments import WORLDS
+from primax.paper.experiments import FITS, WORLDS
 from primax.paper.published import published
 from primax.paper.tables.results import METRICS, mean_std
 from primax.presets import configure
@@ -66,6 +66,9 @@ READINGS: dict[str, dict[str, str]] = {
 """The run that stands for a method, or for a method in a world, where it is not the literal one, which
 has the method's name."""
 CHOSEN = "each method at its nearest"
+FITTED = {method: FITS[method] for method in METHODS}
+ON_PAPERS_SEEDS = "end, standard, on seeds 0 to 14"
+"""The one that was chosen, in the published runs."""
 
 
 def measured(folder: Path) -> dict[str, Any]:
@@ -111,7 +114,7 @@ def distances(kept: Kept, reading: dict[str, str], of: str | None = None) -> Dis
 def tried(kept: Kept, method: str) -> list[str]:
     """The readings of a method that were run in both worlds, the literal one first."""
     names = [name.rpartition("_")[0] for name in kept if kept[name]["method"] == method]
-    both = {name for name in names if names.count(name) == len(WORLDS)}
+    both = {name for name in names if names.count(name) == len(WORLDS)} - {*FITTED.values()}
     return sorted(both, key=lambda x: (x != method, x))
 
 
@@ -155,7 +158,7 @@ def comparable(every: dict[str, Distances]) -> dict[str, Distances]:
 def whole(kept: Kept) -> Sheet:
     """Readings of all methods at once, nearest first."""
     best = nearest(kept)
-    readings = READINGS | {CHOSEN: best}
+    readings = READINGS | {CHOSEN: best, ON_PAPERS_SEEDS: FITTED}
     every = comparable({name: distances(kept, of) for name, of in readings.items()})
     kinds = {kind: [n.id for n in numbers() if n.kind == kind and n.id in every[LITERAL]]
              for kind in (SCORES, INSIDES, SPREADS)}  # fmt: skip

@@ -35,6 +35,8 @@ ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "results" / "paper"
 PAGES = (ROOT / "README.md", ROOT / "docs" / "reproduction.md")
 REPORT = ROOT / "docs" / "report_paper.html"
+CODE_OF_FIT = "8c793ce9c783"
+"""At 2e08417, and at 58e618c."""
 MOST_BYTES, MOST_REPORT = 21_000_000, 10_500_000
 published = pytest.mark.skipif(
     not (RESULTS / "index.md").exists(), reason="results/paper is not there yet: no run to publish"
@@ -97,18 +99,25 @@ def check_run(run: Run, name: str) -> None:
     cell = CELLS[name]
     config = cell.config("paper")
     assert run.seeds == cell.seeds("paper"), name
-    scores, distance, coverage = (
-        run.grid("episodes", column) for column in ("score", "distance", "coverage")
-    )
-    assert scores is not None and distance is not None and coverage is not None
+    columns = ("score", "distance", "coverage") if has_all(run) else ("score",)
+    scores, *others = (run.grid("episodes", column) for column in columns)
+    assert scores is not None and all(values is not None for values in others)
     assert scores.shape == (len(run.seeds), config.total_steps // config.world.horizon), name
-    lives = {np.stack([scores[i], distance[i], coverage[i]]).tobytes() for i in range(len(scores))}
+    lives = {np.stack([scores[i], *(x[i] for x in others)]).tobytes() for i in range(len(scores))}
     assert len(lives) == len(run.seeds), f"two seeds of {name} are the same"
     assert np.isfinite(scores).all(), name
 
 
+def has_all(run: Run) -> bool:
+    """Whether more of its episodes was kept than the scores."""
+    return "distance" in run.episodes
+
+
 def check_whole(home: Path, runs: Runs) -> None:
-    """Of every run there is; and all of them from one commit, but for the counts', which came later."""
+    """Of every run there is; and all of them from one commit, but for the counts' and those of the
+    nearest reading, which came later. These were made from copies of the tree between 397e6d2 and 2e08417
+    whose manifests call it 58e618c+; the digest of all code that numbers depend on is that of each.
+    """
     found = {name: runs.run(cell.variant.name, cell.world) for name, cell in CELLS.items()}
     assert not runs.broken and not runs.mixed()
     there = {name: run for name, run in found.items() if isinstance(run, Run)}
@@ -118,11 +127,15 @@ def check_whole(home: Path, runs: Runs) -> None:
         check_run(run, name)
         assert runs.changes(CELLS[name]) == []
         assert run.unsaid == ()
-        lives.add((run.content["world"]["name"], run.episodes["distance"].tobytes()))
+        lives.add((run.content["world"]["name"], run.episodes["score"].tobytes()))
     assert len(lives) == len(there), "two cells have the same episodes"
-    commits = [run.manifest["commit"] for run in there.values()]
-    first = {run.manifest["commit"] for run in there.values() if run.method != "count"}
-    assert len(first) == 1 and not any(commit.endswith("+") for commit in commits)
+    commits = {name: run.manifest["commit"] for name, run in there.items()}
+    later = ("count", "_fit")
+    first = {commit for name, commit in commits.items() if not any(word in name for word in later)}
+    assert len(first) == 1
+    for name, commit in commits.items():
+        assert commit.endswith("+") == ("_fit" in name), name
+        assert there[name].manifest["code"] == CODE_OF_FIT or "_fit" not in name, name
 
 
 # --- what is published -------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from primax.agent.training import EPISODE_COLUMNS
 from primax.config.fields import flatten
 from primax.errors import InputError
 from primax.paper.experiments import VARIANTS, Cell, Variant
+from primax.runs.pack import SCORES
 from primax.runs.read import Run
 from primax.worlds import make_world
 
@@ -90,5 +91,7 @@ def _check_tables(run: Run) -> None:
     """Those that were kept are there and whole, with all columns; episodes always are."""
     for table, columns in (("episodes", EPISODE_COLUMNS), ("windows", ())):
         found = getattr(run, table) if table == "episodes" or run.keeps(f"{table}.csv") else ()
+        if set(found) == set(SCORES) and not run.keeps("windows.csv"):
+            continue  # all that was kept of it
         if gone := [name for name in columns if name not in found]:
             raise InputError(f"{run.path / table}.csv has no column {gone[0]}")

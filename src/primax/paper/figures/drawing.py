@@ -41,6 +41,12 @@ STYLE: dict[str, tuple[str, Any]] = {
     "prime_window4000": (SKY, (0, (6, 1.5))),
     "random": (GREY, (0, (4, 1.2, 1, 1.2))),
 }
+STYLE |= {
+    f"{name}_fit": (STYLE[name][0], (0, (9, 1.5)))
+    for name in ("prime", "rnd", "disagreement", "smirl", "task", "prime_k1")
+}
+STYLE["prime_no_gate_fit"] = (RED, (0, (9, 1.5, 1, 1.5)))
+STYLE["prime_fit_shared"] = (BLUE, (0, (9, 1.5, 1, 1.5)))
 LINES = {
     "random": ("walker", (0, (1, 2)), -2),
     "sweep": ("sweep", (0, (5, 2)), 0),
