@@ -19,8 +19,9 @@ from primax.errors import InputError
 from primax.paper.experiments import CELLS
 from primax.presets import configure
 from primax.runs.config_json import create
+from primax.runs.pack import packed
 from primax.runs.provenance import code, differences, provenance
-from primax.runs.read import open_run, reached
+from primax.runs.read import Run, open_run, reached
 from primax.runs.stops import interrupts
 from primax.worlds import WORLDS
 from primax.worlds.maze import Maze, MazeConfig
@@ -193,6 +194,46 @@ def test_of_a_run_the_scores_alone_can_be_kept(finished, capsys, tmp_path):
         said = capsys.readouterr()
         text = " ".join((said.out + said.err).split())
         assert "only the episodes were kept: it has no windows.csv" in text, command
+
+
+def test_of_a_run_the_episodes_and_maps_can_be_kept(finished, capsys, tmp_path, monkeypatch):
+    """To the same bytes each time; what is not there is said in a line."""
+    told(capsys, "pack", finished, "--keep", "maps", "--out", tmp_path / "out")
+    kept = tmp_path / "out" / "run"
+    assert {path.name for path in kept.iterdir()} == {
+        "config.json", "manifest.json", "episodes.csv.bz2", "maps.npz",
+    }  # fmt: skip
+    assert set(open_run(kept).manifest["files"]) == {"config.json", "episodes.csv", "maps.npz"}
+    told(capsys, "pack", finished, "--out", tmp_path / "all")
+    for name in ("config.json", "episodes.csv.bz2", "maps.npz"):
+        same = (tmp_path / "all" / "run" / name).read_bytes()
+        assert (kept / name).read_bytes() == same, name
+    for given, place in ((kept, "again"), (tmp_path / "all", "of_all")):
+        told(capsys, "pack", given, "--keep", "maps", "--out", tmp_path / place)
+        for path in kept.iterdir():
+            assert path.read_bytes() == (tmp_path / place / "run" / path.name).read_bytes()
+    assert told(capsys, "stats", kept) == told(capsys, "stats", finished)
+    told(capsys, "report", kept, "--out", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "it has no maps.npz" not in page and '"hasMaps":true' in page
+    for command, lacks in (
+        (f"verify --run {kept}", "windows.csv"),
+        (f"stats {kept} --measure tail:loss", "windows.csv"),
+        (f"pack {kept} --out {tmp_path / 'whole'}", "windows.csv"),
+        (f"watch {kept}", "replays.jsonl"),
+    ):
+        assert main(command.split()) in (1, 2)
+        said = capsys.readouterr()
+        text = " ".join((said.out + said.err).split())
+        assert f"only the episodes and maps were kept: it has no {lacks}" in text, command
+
+    told(capsys, "pack", kept, "--keep", "episodes", "--out", tmp_path / "less")
+    less = tmp_path / "less" / "run"
+    assert main(["pack", str(less), "--keep", "maps", "--out", str(tmp_path / "more")]) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert "only the episodes were kept: it has no maps.npz" in said
+    monkeypatch.setattr(Run, "has_maps", False)  # as where states are no cells of a grid
+    assert packed(finished, "maps") == packed(finished, "episodes")
 
 
 @pytest.mark.slow

@@ -23,8 +23,8 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--keep",
         default=KEEPS[0],
-        help="how much of a run: all; its episodes, enough for stats and plot; or of these the scores "
-        "alone (default: %(default)s)",
+        help="how much of a run: all; maps, its maps and episodes; episodes, enough for stats and plot; "
+        "scores, of its episodes the scores alone (default: %(default)s)",
     )
 
 

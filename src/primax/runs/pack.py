@@ -26,8 +26,8 @@ KEPT = ("visits", "step", "seed")
 """Arrays of maps.npz that are no parts of a reward."""
 TEXTS = ("episodes.csv", "windows.csv", "replays.jsonl")
 """Files that are compressed."""
-KEEPS = ("all", "episodes", "scores")
-"""How much is kept: of less than all, episodes.csv alone, or of that the columns SCORES."""
+KEEPS = ("all", "maps", "episodes", "scores")
+"""How much is kept: all; episodes.csv and a few maps; episodes.csv alone; its columns SCORES alone."""
 SCORES = ("seed", "episode", "step", "score")
 Files = dict[str, bytes]
 
@@ -42,21 +42,28 @@ def packed(folder: Path, keep: str = KEEPS[0]) -> Files:
     config = files.read(folder / "config.json")
     with _reading(folder / "episodes.csv") as path:
         kept, episodes = _kept(run), read_whole(path)
-        if keep != KEEPS[0]:
-            rows = _scores(episodes) if keep == "scores" else episodes
-            return _files(run, {"config.json": config, "episodes.csv": rows})
+    rows = _scores(episodes) if keep == "scores" else episodes
+    less = {"config.json": config, "episodes.csv": rows}
+    if keep == "maps":
+        return _files(run, less | ({"maps.npz": _drawn(run)} if run.has_maps else {}))
+    if keep != KEEPS[0]:
+        return _files(run, less)
     with _reading(folder / "windows.csv") as path:
         windows = rounded(read_whole(path)) if run.windows else b""
-    with _reading(folder / "maps.npz") as path:
-        if run.has_maps:
-            path.stat()  # a finished run has it
-        maps = _few_maps(run.maps(), list(records.recorded(run.config))) if run.has_maps else b""
+    maps = _drawn(run) if run.has_maps else b""
     with _reading(folder / "replays.jsonl") as path:
         has_none = run.can_end or not records.recorded(run.config)  # it records no episode
         is_none = has_none and not stored(path).exists()
         replays = b"" if is_none else _few(read_whole(path, run.digest("replays.jsonl")), kept)
-    content = {"config.json": config, "episodes.csv": episodes, "windows.csv": windows}
-    return _files(run, content | {"maps.npz": maps, "replays.jsonl": replays})
+    return _files(run, less | {"windows.csv": windows, "maps.npz": maps, "replays.jsonl": replays})
+
+
+def _drawn(run: Run) -> bytes:
+    """The maps that are kept of a run that has some."""
+    with _reading(run.path / "maps.npz") as path:
+        if run.keeps("maps.npz"):
+            path.stat()  # a finished run has it
+        return _few_maps(run.maps(), list(records.recorded(run.config)))
 
 
 def _files(run: Run, content: Files) -> Files:

@@ -101,7 +101,8 @@ class Run:
 
     def _check_kept(self, name: str) -> None:
         if not self.keeps(name):
-            raise InputError(f"of {self.path} only the episodes were kept: it has no {name}")
+            what = "episodes and maps" if self.keeps("maps.npz") else "episodes"
+            raise InputError(f"of {self.path} only the {what} were kept: it has no {name}")
 
     def check_made(self) -> None:
         """Refuses a manifest that cannot be read, or tells of another length than config.json."""

@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass, field
 
+from primax.config.schema import Config
 from primax.errors import check_choice
 from primax.paper.plan import sweep_plan
+from primax.presets import configure
 
 Settings = dict[str, str]
 
@@ -143,6 +145,10 @@ class Cell:
         """What is set beside the preset of a scale."""
         own = self.variant.small if scale == "smoke" else None
         return self.place.settings | (self.variant.settings if own is None else own)
+
+    def config(self, scale: str) -> Config:
+        """What its runs are made with."""
+        return configure(self.variant.method, self.place.world, scale, self.settings(scale))
 
 
 CELLS = (

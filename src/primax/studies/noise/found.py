@@ -7,7 +7,6 @@ import numpy as np
 from primax.config.seeds import parse_seeds
 from primax.errors import InputError, check_choice
 from primax.paper.evidence import MissingError
-from primax.presets import configure
 from primax.runs.measures import Sample, measure
 from primax.runs.read import BROKEN, Run, Unusable, check_same, find_run
 from primax.studies.noise.cells import CELLS, SCALES, Cell
@@ -36,10 +35,8 @@ class Found:
         found = find_run(self.path / name)
         if isinstance(found, Unusable):
             return found
-        settings = cell.settings(self.scale)
-        config = configure(cell.variant.method, cell.place.world, self.scale, settings)
         try:
-            check_same(found.path, config, parse_seeds(seeds))
+            check_same(found.path, cell.config(self.scale), parse_seeds(seeds))
         except InputError as error:
             return Unusable(BROKEN, str(error))
         return found

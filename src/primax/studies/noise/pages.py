@@ -27,7 +27,7 @@ from primax.paper.tables.results import mean_std
 from primax.runs import disk
 from primax.runs.measures import rolling
 from primax.runs.read import Floats, Run
-from primax.studies.noise import claims
+from primax.studies.noise import claims, reward_pages
 from primax.studies.noise.cells import (
     ABLATIONS,
     BARE,
@@ -44,8 +44,6 @@ from primax.studies.noise.cells import (
 from primax.studies.noise.found import BY_NAME, Found
 from primax.studies.noise.predict import MOST, predicted
 
-FAMILY = (BESIDE[0], BESIDE[1], *DOSES)
-"""What the formulas speak of."""
 LEFT = (*BESIDE, *OTHERS)
 """Of the figure's two panels."""
 RIGHT = (BESIDE[0], BESIDE[1], *DOSES, *ABLATIONS)
@@ -89,7 +87,7 @@ def wings(found: Found) -> Sheet:
 def predictions(found: Found) -> Sheet:
     """What the formulas say of PRIME in TwoWings, beside what it does."""
     rows = []
-    for each in FAMILY:
+    for each in reward_pages.FAMILY:
         says = predicted(each, found.scale)
         turns = "never" if says.turns == MOST else f"{says.turns:,}"
         share = "—" if says.share is None else f"{says.share:.2f}"
@@ -184,7 +182,14 @@ def draw(found: Found, path: Path) -> None:
 
 def write_all(found: Found, out: Path) -> Blocks:
     """Every table and the figure, into a folder; and as blocks for pages."""
-    sheets = [wings(found), predictions(found), elsewhere(found), claims.sheet(found)]
+    sheets = [
+        wings(found),
+        predictions(found),
+        reward_pages.turns(found),
+        reward_pages.over_time(found),
+        elsewhere(found),
+        claims.sheet(found),
+    ]
     for name in ("tables", "figures"):
         (out / name).mkdir(parents=True, exist_ok=True)
     for sheet in sheets:
@@ -193,8 +198,11 @@ def write_all(found: Found, out: Path) -> Blocks:
     draw(found, out / "figures" / "noise.svg")
     blocks = {sheet.name: sheet.body() for sheet in sheets}
     blocks["figure"] = "![Share of steps in the silent wing over training](figures/noise.svg)"
-    index = "\n".join(
-        ["# Noise that never ends", "", blocks["figure"], "", *(x.markdown() for x in sheets)]
-    )
+    pictures = [blocks["figure"]]
+    if reward_pages.draw(found, out / "figures" / "reward.svg"):
+        pictures.append(reward_pages.FIGURE)
+        blocks["over_time"] = f"{reward_pages.FIGURE}\n\n{blocks['over_time']}"
+    tables = [sheet.markdown() for sheet in sheets]
+    index = "\n".join(["# Noise that never ends", "", "\n\n".join(pictures), "", *tables])
     disk.write_whole(out / "index.md", index.encode())
     return blocks

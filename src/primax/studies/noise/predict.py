@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from primax.config.fields import flatten
-from primax.presets import configure
-from primax.studies.noise.cells import WINGS, Variant
+from primax.config.schema import Config
+from primax.studies.noise.cells import WINGS, Cell, Variant
 from primax.worlds import make_world
 
 MOST = 10_000_000
@@ -30,12 +30,13 @@ class Numbers:
     log_scale: float
 
     @classmethod
-    def of(cls, settings: dict[str, object]) -> "Numbers":
-        """From settings by dotted name."""
+    def of(cls, config: Config) -> "Numbers":
+        """Those of a run of PRIME."""
+        settings = flatten(config)
         names = [name for name in cls.__annotations__ if name != "gamma"]
         found = {"gamma": settings["critics.gamma"]}
         found |= {name: settings[f"reward.{name}"] for name in names}
-        return cls(**found)  # ty: ignore[invalid-argument-type]
+        return cls(**found)
 
 
 def psi_variance(coins: int, pixels: int, gamma: float) -> float:
@@ -49,18 +50,18 @@ def psi_variance(coins: int, pixels: int, gamma: float) -> float:
     return gamma**2 * (1 - agent**2 - coins * coin**2) / pixels
 
 
-def v_count(num: int, numbers: Numbers) -> float:
+def v_count(num: int | float, numbers: Numbers) -> float:
     """κ γ² tanh²(1/√(N+1)), eq. (7)."""
     return numbers.count_scale * numbers.gamma**2 * math.tanh(1 / math.sqrt(num + 1)) ** 2
 
 
-def look_ahead(num: int, numbers: Numbers) -> float:
+def look_ahead(num: int | float, numbers: Numbers) -> float:
     """Eq. (9) where all that comes is as new as what is here."""
     steps = sum(numbers.gate_decay**j for j in range(numbers.gate_horizon))
     return steps * v_count(num, numbers)
 
 
-def r_int(num: int, noise: float, numbers: Numbers) -> float:
+def r_int(num: int | float, noise: float, numbers: Numbers) -> float:
     """Eq. (10) of a noisy state and action."""
     bracket = max(0.0, noise - numbers.gate_weight * look_ahead(num, numbers))
     penalty = numbers.aleatoric_weight * math.log1p(bracket / numbers.log_scale)
@@ -100,20 +101,26 @@ class Predicted:
     """The step of the run at which that is, visits being equal."""
     turns: int
     """N at which noise costs more than it pays."""
+    turns_at: int
+    """The step of the run at which that is, likewise."""
     share: float | None
     """Of all steps, how many the silent wing should have, if noise is left for good when every noisy
     state and action was met so often; None where it never is."""
 
 
+def least_noise(config: Config) -> float:
+    """V_ale of a noisy state and action of TwoWings, as far as ψ alone sees it."""
+    pixels = math.prod(make_world(WINGS.world).obs_shape)
+    return psi_variance(config.world.noise_cells, pixels, config.critics.gamma)
+
+
 def predicted(variant: Variant, scale: str = "paper") -> Predicted:
     """Of a variant of PRIME."""
-    config = configure(variant.method, WINGS.world, scale, variant.settings)
-    numbers = Numbers.of(flatten(config))
+    config = Cell(variant, WINGS).config(scale)
+    numbers, noise = Numbers.of(config), least_noise(config)
     world = make_world(WINGS.world)
-    pixels = math.prod(world.obs_shape)
     keys = world.num_keys * world.num_actions
-    noise = psi_variance(config.world.noise_cells, pixels, numbers.gamma)
     opens, turn = gate_opens(noise, numbers), turns(noise, numbers)
     met = min(keys // 2 * turn, config.total_steps / 2)
     share = None if turn == MOST else 1 - met / config.total_steps
-    return Predicted(noise, opens, keys * opens, turn, share)
+    return Predicted(noise, opens, keys * opens, turn, keys * turn, share)
