@@ -12,9 +12,9 @@ from primax.verify.row import FAILS, HOLDS, PREMISE
 
 
 def audit_sheet(runs: Runs) -> Sheet:
-    """A row a run, a column a promise."""
-    primes = {name: cell for name, cell in CELLS.items() if cell.variant.method == "prime"}
-    found = {name: _verdicts(runs.of(cell)) for name, cell in primes.items()}
+    """A row a run that has its windows, a column a promise."""
+    primes = {name: runs.of(c) for name, c in CELLS.items() if c.variant.method == "prime"}
+    found = {name: _verdicts(run) for name, run in primes.items() if not _is_less(run)}
     verdicts = Counter(verdict for row in found.values() for verdict in row.values())
     # Runs that gave a promise up have a row for it; the others none.
     columns = list(dict.fromkeys([*AUDITS, *(column for row in found.values() for column in row)]))
@@ -28,6 +28,11 @@ def audit_sheet(runs: Runs) -> Sheet:
     )
     title = "What the paper promises, on every PRIME run"
     return Sheet("audit", title, ("run", *columns), tuple(rows), notes, (f"Rows: {told}.",))
+
+
+def _is_less(run: Run | Unusable) -> bool:
+    """Whether its windows were left out when it was packed."""
+    return isinstance(run, Run) and not run.keeps("windows.csv")
 
 
 def _verdicts(run: Run | Unusable) -> dict[str, str]:

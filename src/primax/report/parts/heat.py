@@ -9,7 +9,7 @@ from primax import explain
 from primax.report.packing import U8, Scale, quantise, scale_of, text
 from primax.runs.records import check_maps
 
-BYTES = 2_700_000
+BYTES = 3_200_000
 """All maps on a page take about so much."""
 POSITIONS, FEWEST_BY_SEED, FEWEST = 60, 20, 8
 """Of the slider: at most, at least where every seed is kept, at least."""
