@@ -37,7 +37,7 @@ demo: $(READY)  ## see it work: a few minutes on two cores
 	@echo "open demo/report.html in a browser: curves, seeds, maps, replays and settings of these runs on one page"
 	@echo "run $(BIN)/primax to see what else there is"
 
-paper: $(READY)  ## the paper on your GPU, into paper/: 48 runs, JOBS=5 at a time, pages, report
+paper: $(READY)  ## the paper on your GPU, into paper/: 64 runs, JOBS=5 at a time, pages, report
 	@command -v nvidia-smi >/dev/null || echo "no GPU here: on a CPU this takes weeks"
 	@! command -v nvidia-smi >/dev/null || $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cuda]'
 	$(BIN)/primax reproduce --scale paper --write-plan --out paper/whole
