@@ -19,7 +19,7 @@ from primax.errors import InputError
 from primax.paper import reproduce
 from primax.paper.evidence import LEFT_OUT, Runs
 from primax.paper.experiments import CELLS
-from primax.paper.pages.write import caveat, states
+from primax.paper.pages.caveats import caveat, states
 from primax.paper.scorecard import rule
 from primax.paper.scorecard.effects import comparisons
 from primax.paper.tables.results import table1

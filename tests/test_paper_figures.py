@@ -16,7 +16,8 @@ from primax.paper.experiments import CELLS
 from primax.paper.figures import figures
 from primax.paper.figures.drawing import curve, not_drawn
 from primax.paper.figures.figures import FIGURES
-from primax.paper.pages.write import FIGURES_FIT, TABLES, write_all
+from primax.paper.pages.both import TABLES
+from primax.paper.pages.write import FIGURES_FIT, write_all
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,8 @@ from primax.output.sheet import ABSENT, Sheet
 from primax.paper.claims import claims
 from primax.paper.evidence import LITERAL_ONLY, MissingError, Nearest, Runs, need
 from primax.paper.experiments import CELLS, FIT, FITS, VARIANTS
-from primax.paper.pages.write import all_numbers, nearest_of, table
+from primax.paper.pages.both import nearest_of, table
+from primax.paper.pages.write import all_numbers
 from primax.paper.scorecard import card, rule
 from primax.paper.tables import readings, results
 from primax.runs.read import Run, Unusable
