@@ -38,6 +38,19 @@ assert not heavy, heavy
     assert done.returncode == 0, done.stderr
 
 
+def test_starting_a_command_loads_nothing_that_only_its_end_may_need():
+    """Half of the time until a command begins was once the loading of `scipy.stats`."""
+    script = """
+import sys
+import primax.cli.reproduce, primax.cli.report, primax.cli.sweep, primax.cli.train, primax.cli.verify
+late = {"scipy.stats", "scipy.signal", "scipy.optimize", "gymnasium", "matplotlib.pyplot"}
+late &= set(sys.modules)
+assert not late, late
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_public_names_are_all_there_and_no_others():
     import primax
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy  # which loads its parts when they are first used: stats alone takes most of a second
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata, trim_mean, ttest_ind_from_stats
 
 from primax import files
 from primax.errors import InputError, hint
@@ -77,7 +77,7 @@ def iqm(scores: ArrayLike, axis: int | None = None) -> Any:
     x = np.asarray(scores, dtype=np.float64)
     if x.size == 0 or not np.isfinite(x).all():
         raise InputError("the IQM needs at least one score and only finite ones; drop the others")
-    trimmed = trim_mean(x, 0.25, axis=axis)
+    trimmed = scipy.stats.trim_mean(x, 0.25, axis=axis)
     return float(trimmed) if axis is None else trimmed
 
 
@@ -161,7 +161,7 @@ def wilcoxon_exact(a: ArrayLike, b: ArrayLike) -> float:
     scale = float(max(np.abs(x).max(), np.abs(y).max()))
     gaps = (x - y)[np.abs(x - y) > TIE * scale]
     # Twice a mid-rank is an integer.
-    ranks = (2 * rankdata(_levels(np.abs(gaps), scale))).astype(np.int64)
+    ranks = (2 * scipy.stats.rankdata(_levels(np.abs(gaps), scale))).astype(np.int64)
     total = int(ranks.sum())
     # Halves add without rounding up to 52 seeds and without cancellation after.
     share = np.zeros(total + 1)
@@ -177,7 +177,8 @@ def mann_whitney_exact(a: ArrayLike, b: ArrayLike) -> float:
     """Two-sided rank-sum p = P(|W - E W| >= observed) over all splits of the pool; ties mid-ranked."""
     x, y = (s.mean(axis=1) for s in _both(a, b))
     pooled = np.concatenate([x, y])
-    ranks = (2 * rankdata(_levels(pooled, float(np.abs(pooled).max())))).astype(np.int64)
+    levels = _levels(pooled, float(np.abs(pooled).max()))
+    ranks = (2 * scipy.stats.rankdata(levels)).astype(np.int64)
     total = int(ranks.sum())
     # Floats count exactly to 2**53 and without cancellation after, where int64 would wrap round.
     ways = np.zeros((len(x) + 1, total + 1))
@@ -198,7 +199,7 @@ def welch(a: ArrayLike, b: ArrayLike) -> float:
     if first[1] == second[1] == 0:
         return float(x[0] == y[0])
     # ttest_ind itself warns where one side is constant.
-    return float(ttest_ind_from_stats(*first, *second, equal_var=False).pvalue)
+    return float(scipy.stats.ttest_ind_from_stats(*first, *second, equal_var=False).pvalue)
 
 
 def holm(p_values: ArrayLike) -> Floats:

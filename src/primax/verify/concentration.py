@@ -1,7 +1,7 @@
 """Prop. 5: kernel estimates of a conditional mean and variance, on a process known to mix."""
 
 import numpy as np
-from scipy.signal import lfilter
+import scipy  # which loads its parts when they are first used: `signal` takes half a second
 
 from primax.verify.row import Row, verdict
 
@@ -53,7 +53,7 @@ def slope(values: np.ndarray) -> float:
 def process(rng: np.random.Generator, size: int, dim: int) -> np.ndarray:
     """A stationary AR(1) a coordinate: geometrically β-mixing."""
     first, noise = rng.normal(size=(1, dim)), rng.normal(size=(size, dim))
-    return lfilter([np.sqrt(0.75)], [1.0, -0.5], noise, axis=0, zi=0.5 * first)[0]
+    return scipy.signal.lfilter([np.sqrt(0.75)], [1.0, -0.5], noise, axis=0, zi=0.5 * first)[0]
 
 
 def mean_of(x: np.ndarray) -> np.ndarray:
