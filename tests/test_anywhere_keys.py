@@ -2,6 +2,7 @@
 
 import itertools
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -69,17 +70,21 @@ def given(parts: list[Transition], name: str) -> np.ndarray:
     return np.concatenate([np.asarray(getattr(part, name)) for part in parts])
 
 
-def keyed(bonus, state, obs: np.ndarray) -> np.ndarray:
-    """The keys of now."""
-    return np.asarray(bonus.core.keys.of(state.keys, scaled(state.scale, jnp.asarray(obs))))
+def keyed(bonus, state, parts: list[Transition], name: str = "obs") -> np.ndarray:
+    """The keys of now of all steps ever given, part by part: one program serves parts of one length."""
+    return np.concatenate([np.asarray(keys_of(bonus, state, getattr(p, name))) for p in parts])
+
+
+@eqx.filter_jit
+def keys_of(bonus, state, obs):
+    return jax.vmap(lambda seen: bonus.core.keys.of(state.keys, scaled(state.scale, seen)))(obs)
 
 
 def recount(bonus, state, parts: list[Transition]) -> np.ndarray:
     """How often each state and action was met in all steps ever given, under the keys of now."""
-    valid = given(parts, "valid")
-    key = keyed(bonus, state, given(parts, "obs")[valid]) * bonus.space.num_actions
-    key = key + given(parts, "action")[valid]
-    return np.bincount(key, minlength=bonus.core.reward.spec.num_keys)
+    key = keyed(bonus, state, parts) * bonus.space.num_actions + given(parts, "action")
+    num = bonus.core.reward.spec.num_keys
+    return np.bincount(key[given(parts, "valid")], minlength=num)
 
 
 def weights(tree) -> np.ndarray:
@@ -103,8 +108,8 @@ def follow(bonus, make, calls: int, ticks: int) -> list[dict]:
             lived = given(parts, "valid")
             kept = [np.asarray(x)[: len(lived)][lived] for x in (rows.key, rows.next_key)]
             np.testing.assert_array_equal(np.bincount(kept[0], minlength=table.size), table)
-            after = keyed(bonus, state, given(parts, "next_obs")[lived])
-            np.testing.assert_array_equal(kept[1], after)
+            after = keyed(bonus, state, parts, "next_obs")
+            np.testing.assert_array_equal(kept[1], after[lived])
         assert int(state.windows) == 0 or np.any(worth > 0)
         kept = {"frozen": state.keys.frozen, "live": state.keys.live}
         kept |= {"scale": state.scale, "moments": state.moments}
