@@ -24,6 +24,7 @@ WORLDS: dict[str, type[World]] = {
 
 SUITES = {
     "gymnax": "primax.worlds.suites.gymnax",
+    "navix": "primax.worlds.suites.navix",
     "pgx": "primax.worlds.suites.pgx",
     "xminigrid": "primax.worlds.suites.xminigrid",
 }

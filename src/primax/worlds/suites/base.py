@@ -66,8 +66,9 @@ class SuiteWorld(World[SuiteState, SuiteNoise]):
 
     config: Any = eqx.field(static=True)
     environment: Environment = eqx.field(static=True)
-    like: Any = eqx.field(static=True)
-    """Shapes and types of a suite's state and observation: resets and steps give others."""
+    leaves: tuple[Any, ...] = eqx.field(static=True)
+    tree: Any = eqx.field(static=True)
+    """Of `like`, as what can be hashed: a suite's state may hold a dictionary."""
     horizon: int = eqx.field(static=True)
     num_keys: None = eqx.field(static=True)
     channels: tuple[str, ...] = eqx.field(static=True)
@@ -76,8 +77,14 @@ class SuiteWorld(World[SuiteState, SuiteNoise]):
         made = options.environment()
         check_range(f"actions of {options.world_name}", made.num_actions, 1, MOST_ACTIONS)
         self.config, self.environment = options, made
-        self.like = built(options.world_name, lambda: _like(made))
+        leaves, self.tree = jax.tree.flatten(built(options.world_name, lambda: _like(made)))
+        self.leaves = tuple(leaves)
         self.horizon, self.num_keys, self.channels = made.horizon, None, made.channels
+
+    @property
+    def like(self) -> Any:
+        """Shapes and types of a suite's state and observation: resets and steps give others."""
+        return jax.tree.unflatten(self.tree, self.leaves)
 
     @property
     def actions(self) -> tuple[str, ...]:
@@ -172,10 +179,12 @@ def world_class(
     about: str,
     given: Mapping[str, Any],
     make: Callable[[Mapping[str, Any]], Environment],
+    docs: Mapping[str, str] | None = None,
 ) -> type[SuiteWorld]:
     """The class of one environment of a suite, called SUITE:ID; `given` are its parameters' defaults.
 
     `make` builds the environment of parameters; `horizon` is not among them where it is none.
+    `docs` has a line for each parameter that is not the suite's own.
     """
     id_ = name.partition(":")[2]
     simple = {key: value for key, value in given.items() if type(value) in SIMPLE}
@@ -201,7 +210,7 @@ def world_class(
             "environment": environment,
             "own_horizon": property(lambda self: self.environment().horizon),
             "DOCS": dict.fromkeys(simple, f"As {name.partition(':')[0]} has it.")
-            | {"horizon": HORIZON},
+            | {**(docs or {}), "horizon": HORIZON},
         },
     )
     members = {

@@ -9,7 +9,7 @@ from jaxtyping import Array, Shaped
 
 from primax.errors import InputError
 from primax.worlds.base import World
-from primax.worlds.suites import gymnax, pgx, xminigrid
+from primax.worlds.suites import gymnax, navix, pgx, xminigrid
 from primax.worlds.suites.base import Environment, SuiteWorld, as_vector, built, world_class
 
 HORIZON = 1_000
@@ -41,11 +41,14 @@ def _parts(given: Any) -> tuple[Any, Any]:
 
 
 def environment(env: Any, params: Any, name: str, horizon: int | None) -> Environment:
-    """By what an object has: gymnax's, Pgx's or XLand-MiniGrid's functions, or plain reset and step."""
+    """By what an object has: a suite's own functions, or plain reset and step."""
     if hasattr(env, "step_env"):
         params = env.default_params if params is None else params
         params = params if horizon is None else params.replace(**{gymnax.LIMIT: horizon})
         return gymnax.environment(env, params, getattr(env, "name", name))
+    if hasattr(env, "transitions_fn"):
+        env = env if horizon is None else env.replace(max_steps=horizon)
+        return navix.environment(env, partial=False, carries=True)
     if hasattr(env, "num_players"):
         return pgx.environment(env, horizon or pgx.HORIZON)
     if hasattr(env, "_generate_problem"):

@@ -11,6 +11,7 @@ from jaxtyping import Array, UInt8
 from primax.worlds.base import World
 from primax.worlds.suites.base import Environment, built, known_id, library, parameters, world_class
 
+CARRIES = {"carries": "Whether what the agent holds is shown on its own cell, as MiniGrid does."}
 UNSET = ("max_steps", "render_mode", "ruleset")
 """Parameters that are no options: the first is `horizon`, the others are not simple."""
 
@@ -30,7 +31,7 @@ def kind(id_: str) -> type[World]:
             given["max_steps"] = chosen["horizon"]
         return environment(env, env.default_params(**given), chosen["carries"])
 
-    return world_class(name, f"{id_} of XLand-MiniGrid.", own | {"carries": True}, make)
+    return world_class(name, f"{id_} of XLand-MiniGrid.", own | {"carries": True}, make, CARRIES)
 
 
 def environment(env: Any, params: Any, carries: bool) -> Environment:
