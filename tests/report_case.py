@@ -2,12 +2,14 @@
 
 import base64
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from test_paper_case import plausible, write_run
 
 from primax.output.sheet import Sheet
+from primax.paper.claims.claims import FIT
 from primax.paper.experiments import CELLS
 from primax.paper.scorecard import card
 from primax.paper.scorecard.rule import VERDICTS
@@ -85,8 +87,11 @@ def replay(world: World, seed: int, episode: int) -> dict:
     }
 
 
-def reproduction(home: Path) -> Path:
-    """What `primax reproduce` leaves: a number of every verdict, two claims, a list of runs."""
+def reproduction(home: Path, has_nearest: bool = False) -> Path:
+    """What `primax reproduce` leaves: a number of every verdict, two claims, a list of runs.
+
+    Under the nearest reading, if that is there, verdicts are the other way round and a claim has no run.
+    """
     numbers = [
         card.Number(f"n{i}", "tab:main", f"number <{i}>", "1.00", "2.00", "[+0, +1]", verdict)
         for i, verdict in enumerate(VERDICTS)
@@ -96,9 +101,16 @@ def reproduction(home: Path) -> Path:
         (f"`c{i}`", f"sec:{i}", f"claim {i}", "when", verdict, "evidence", "holds")
         for i, verdict in enumerate(("holds", "fails"))
     )
+    fit = None
+    if has_nearest:
+        turned = zip(numbers, reversed(numbers), strict=True)
+        fit = [replace(n, ours="3.00", interval="[+1, +2]", verdict=o.verdict) for n, o in turned]
+        columns = (*columns, *FIT)
+        beside = (("fails", "evidence of the fit"), ("not recorded", "no windows"))
+        claims = tuple((*row, *more) for row, more in zip(claims, beside, strict=True))
     runs = (("prime_maze", "3 seeds, 20,000 steps", "steps 20000"), ("task_maze", "not run", "—"))
     sheets = (
-        card.sheet(numbers),
+        card.sheet(numbers, fit),
         Sheet("claims", "Claims", columns, claims),
         Sheet("runs", "Runs", ("cell", "state", "settings other than its own"), runs),
     )

@@ -15,7 +15,7 @@ from primax.paper.evidence import Runs
 from primax.paper.experiments import CELLS
 from primax.paper.figures import figures
 from primax.paper.figures.drawing import curve, not_drawn
-from primax.paper.figures.figures import FIGURES
+from primax.paper.figures.figures import FIGURES, FIT_TITLE
 from primax.paper.pages.both import TABLES
 from primax.paper.pages.write import FIGURES_FIT, write_all
 
@@ -62,6 +62,14 @@ def test_everything_is_written_twice_to_the_same_bytes(runs, tmp_path):
         and said[-1].encode() in one["index.md"]
     )
     assert all(f"figures/{name}.svg".encode() in one["index.md"] for name in drawn)
+    titled = [
+        name for name in drawn if f"<title>{FIT_TITLE}<".encode() in one[f"figures/{name}.svg"]
+    ]
+    assert titled == [f"{name}_fit" for name in FIGURES_FIT]
+    shown = [
+        name for name in drawn if f"<!-- {FIT_TITLE} -->".encode() in one[f"figures/{name}.svg"]
+    ]
+    assert shown == titled
     rows = list(csv.DictReader(one["scorecard.csv"].decode().splitlines()))
     assert len(rows) == 173 and not any(row["verdict"] == "not run" for row in rows)
     assert b"6,000 steps" in one["runs.md"]
@@ -135,7 +143,7 @@ def test_maze_is_cropped_only_where_it_is_longer(tmp_path, monkeypatch):
         cell = CELLS["prime_maze"]
         write_run(tmp_path / name / cell.name, cell, np.zeros((2, episodes)))
 
-        def look(path, size, draw):
+        def look(path, size, draw, title):
             figure = Figure()
             draw(figure)
             counts.append([axes.get_title() for axes in figure.axes])

@@ -1,5 +1,6 @@
 """The second column: the paper's variants under the reading nearest to its numbers, beside the literal one."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -110,6 +111,13 @@ def test_rows_are_stacked_and_those_that_have_no_run_are_left_out(runs):
         ("literal", "5.00", "6.00"),
         ("nearest", "4.00", "5.00"),
     ]
+
+
+def test_a_table_that_has_rows_of_both_says_which_are_a_fit(runs):
+    with without_simulation():
+        sheet, plain = table("tableB", runs, nearest_of(runs)), table("tableB", runs, None)
+    assert "Ext-DQN, nearest" in [row[0] for row in sheet.rows]
+    assert sheet == replace(plain, notes=(*plain.notes, readings.NOTE))
 
 
 def test_settings_say_how_they_differ(runs):

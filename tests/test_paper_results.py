@@ -129,13 +129,19 @@ def check_whole(home: Path, runs: Runs) -> None:
         assert run.unsaid == ()
         lives.add((run.content["world"]["name"], run.episodes["score"].tobytes()))
     assert len(lives) == len(there), "two cells have the same episodes"
-    commits = {name: run.manifest["commit"] for name, run in there.items()}
+    check_commits({name: run.manifest for name, run in there.items()})
+
+
+def check_commits(manifests: dict[str, dict]) -> None:
+    """No run of the text taken literally is from a changed tree; of the fit, the code is known."""
     later = ("count", "_fit")
-    first = {commit for name, commit in commits.items() if not any(word in name for word in later)}
+    first = {m["commit"] for name, m in manifests.items() if not any(w in name for w in later)}
     assert len(first) == 1
-    for name, commit in commits.items():
-        assert commit.endswith("+") == ("_fit" in name), name
-        assert there[name].manifest.get("code") == CODE_OF_FIT or "_fit" not in name, name
+    for name, manifest in manifests.items():
+        if "_fit" in name:
+            assert manifest.get("code") == CODE_OF_FIT, name
+        else:
+            assert not manifest["commit"].endswith("+"), name
 
 
 # --- what is published -------------------------------------------------------------------------
@@ -389,6 +395,20 @@ def test_a_run_that_is_not_whole_is_found(home, monkeypatch):
         run.episodes[column][run.episodes["seed"] == 1] = run.episodes[column][order][first]
     with pytest.raises(AssertionError, match="two seeds of task_maze are the same"):
         check_run(run, "task_maze")
+
+
+def test_a_clean_tree_will_do_for_any_run_and_a_changed_one_for_the_fit_alone():
+    literal, fit = {"commit": "442f739"}, {"commit": "58e618c+", "code": CODE_OF_FIT}
+    check_commits({"prime_maze": literal, "count_maze": {"commit": "a"}, "prime_fit_maze": fit})
+    check_commits({"prime_maze": literal, "prime_fit_maze": fit | {"commit": "58e618c"}})
+    for wrong in (
+        {"prime_maze": {"commit": "442f739+"}},
+        {"prime_maze": literal, "count_maze": {"commit": "a+"}},
+        {"prime_maze": literal, "rnd_maze": {"commit": "b"}},
+        {"prime_maze": literal, "prime_fit_maze": fit | {"code": "another"}},
+    ):
+        with pytest.raises(AssertionError):
+            check_commits(wrong)
 
 
 def make_config(run: Run):

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from markupsafe import escape
 from report_case import HOSTILE, PARTS, full_run, maps, replay, reproduction, walk
 from test_paper_case import plausible, write_run
 
@@ -21,6 +22,8 @@ from primax.paper.experiments import CELLS, VARIANTS
 from primax.paper.figures.drawing import STYLE
 from primax.paper.scorecard import card
 from primax.paper.scorecard.card import Number
+from primax.paper.scorecard.rule import VERDICTS
+from primax.paper.tables.readings import NOTE
 from primax.report import make, naming, packing, sources
 from primax.report.index import alike
 from primax.report.page import unbroken
@@ -498,6 +501,29 @@ def test_a_reproduction_has_its_scorecard_and_claims(tmp_path):
     assert "No scorecard:" in page and "primax reproduce --no-run --out" in page
     (home / "claims.csv").write_text("id,where,claim,ours\n1,2,3,4\n")
     assert "has no column it holds when" in make([home])
+
+
+def test_a_second_column_is_on_the_page_and_called_a_fit(tmp_path):
+    page = make([reproduction(tmp_path / "two", has_nearest=True)])
+    plain = make([reproduction(tmp_path / "one")])
+    body = page.split("</header>")[1]
+    assert body.count(escape(NOTE)) == 2 and "a fit" not in plain
+    head = re.sub(r"<[^>]*>", "", page.split("</header>")[0])
+    assert "under the nearest reading, a fit: reproduced 1, above 1," in head
+    assert "holds 1, fails 1; under the nearest reading, a fit: fails 1, not recorded 1" in head
+    row = next(row for row in body.split("<tr ") if "number &lt;0&gt;" in row)
+    verdicts = re.findall(r'class="verdict [^"]*">([^<]*)', row)
+    assert verdicts == [VERDICTS[0], VERDICTS[-1]]
+    assert 'data-label="nearest, a fit"><span>3.00<span class="under">[+1, +2]' in row
+    assert "under the nearest reading, a fit: evidence of the fit" in body
+    path = tmp_path / "two" / "claims.csv"
+    path.write_text(path.read_text().replace("nearest: evidence", "other"))
+    assert "has no column nearest: evidence" in make([tmp_path / "two"])
+
+
+def test_runs_of_a_fit_are_called_so(tmp_path):
+    folders = [full_run(tmp_path, name) for name in ("prime_maze", "prime_fit_maze")]
+    assert escape(NOTE) in make(folders) and escape(NOTE) not in make(folders[:1])
 
 
 def test_claims_that_fail_come_first_and_places_are_those_of_the_printed_paper():

@@ -52,8 +52,9 @@ def browser():
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory) -> Path:
-    """A reproduction with three runs: one whole, one without maps, one with hostile names."""
-    home = reproduction(tmp_path_factory.mktemp("page") / "made")
+    """A reproduction, under both readings, with three runs: one whole, one without maps, one with
+    hostile names."""
+    home = reproduction(tmp_path_factory.mktemp("page") / "made", has_nearest=True)
     prime = full_run(home / "runs")
     lines = [json.loads(line) for line in (prime / "replays.jsonl").read_text().splitlines()]
     scored = [line | {"score": 1.0 + (line["seed"] == 1)} for line in lines]

@@ -21,7 +21,7 @@ STYLE = {
 }
 """What every figure has in common."""
 Draw = Callable[[Any], None]
-FORMATS: dict[str, dict[str, None]] = {
+FORMATS: dict[str, dict[str, str | None]] = {
     ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
     ".svg": {"Date": None, "Creator": None},
     ".png": {"Software": None},
@@ -51,10 +51,13 @@ def drawn(size: tuple[float, float], draw: Draw) -> Any:
     return figure
 
 
-def make(path: Path, size: tuple[float, float], draw: Draw) -> None:
-    """Draws a figure and writes it, as SVG unless its name says otherwise, to the same bytes each time."""
+def make(path: Path, size: tuple[float, float], draw: Draw, title: str = "") -> None:
+    """Draws a figure and writes it, as SVG unless its name says otherwise, to the same bytes each time.
+
+    A title stands above all panels and in the file's own data, so that a copy still has it.
+    """
     path = path if path.suffix in FORMATS else path.with_suffix(".svg")
-    _write(path, path.suffix, size, draw)
+    _write(path, path.suffix, size, draw, title)
 
 
 def make_png(path: Path, size: tuple[float, float], draw: Draw) -> None:
@@ -62,10 +65,13 @@ def make_png(path: Path, size: tuple[float, float], draw: Draw) -> None:
     _write(path, ".png", size, draw)
 
 
-def _write(path: Path, ending: str, size: tuple[float, float], draw: Draw) -> None:
+def _write(path: Path, ending: str, size: tuple[float, float], draw: Draw, title: str = "") -> None:
     library = matplotlib()
     with library.rc_context(STYLE):
-        content = _saved(_figure(size, draw), ending, DPI)
+        figure = _figure(size, draw)
+        if title:
+            figure.suptitle(title)
+        content = _saved(figure, ending, DPI, title)
     files.overwrite(path, content)
 
 
@@ -80,7 +86,8 @@ def _figure(size: tuple[float, float], draw: Draw) -> Any:
     return figure
 
 
-def _saved(figure: Any, ending: str, dpi: int = SCREEN) -> bytes:
+def _saved(figure: Any, ending: str, dpi: int = SCREEN, title: str = "") -> bytes:
     content = io.BytesIO()
-    figure.savefig(content, format=ending[1:], metadata=FORMATS[ending], dpi=dpi)
+    known = FORMATS[ending] | ({"Title": title} if title else {})
+    figure.savefig(content, format=ending[1:], metadata=known, dpi=dpi)
     return content.getvalue()

@@ -13,7 +13,9 @@ from markupsafe import Markup, escape
 import primax
 from primax.errors import InputError
 from primax.paper.claims import claims
+from primax.paper.experiments import FITTED, SHARED
 from primax.paper.scorecard import rule
+from primax.paper.tables.readings import NOTE
 from primax.report import sources
 from primax.report.entries import Entries, gather
 from primax.report.index import chunks, grouped, index, ordered
@@ -45,6 +47,8 @@ CLASSES = {
     **dict.fromkeys((rule.UNDECIDED, rule.UNDETERMINED), "open"),
 }
 """How a verdict looks; one that is not here says that something is missing."""
+FITS = {variant.name for variant in (*FITTED, SHARED)}
+"""Runs under the nearest reading, which the page must call a fit."""
 Say = Callable[[str], None]
 
 
@@ -106,6 +110,8 @@ def render(entries: Entries, reproductions: list[scorecards.Reproduction]) -> st
         runs=runs,
         places=groups,
         reproductions=reproductions,
+        nearest=NOTE,
+        has_nearest=any(entry.style.variant in FITS for entry in runs),
         settings=facts.settings(
             [e.run for e in runs],
             [e.name for e in runs],

@@ -290,6 +290,8 @@ CLAIMS = (
 
 
 COLUMNS = ("id", "where", "claim", "it holds when", "ours", "evidence", "the paper's own seeds")
+FIT = ("nearest", "nearest: evidence")
+"""Verdict and evidence under the reading that is nearest to the paper's numbers."""
 
 
 def tested(runs: Runs) -> list[Tested]:
@@ -304,7 +306,7 @@ def claims_sheet(runs: Runs, found: list[Tested], nearest: list[Tested] | None =
     columns, rows = COLUMNS, tuple(each.row for each in found)
     if nearest is not None:
         above += (f"Under the nearest reading: {_counted(nearest)}",)
-        columns = (*COLUMNS, "nearest", "nearest: evidence")
+        columns = (*COLUMNS, *FIT)
         rows = tuple(
             (*row, fit.verdict, fit.evidence) for row, fit in zip(rows, nearest, strict=True)
         )

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.output.figure import make
-from primax.paper.evidence import Runs
+from primax.output.figure import Draw, make
+from primax.paper.evidence import Nearest, Runs
 from primax.paper.experiments import VARIANTS
 from primax.paper.figures.drawing import (
     BLUE,
@@ -36,7 +36,13 @@ BESIDE = (
     "task_relu",
 )
 SCORES = {"butterflies": "catches an episode", "maze": "episodes that reach the goal"}
+FIT_TITLE = "Under the reading nearest to the paper: a fit"
 PARTS = {"v_count": "count", "v_lotv": "cross-head variance", "v_ale": "aleatoric"}
+
+
+def _make(runs: Runs, path: Path, size: tuple[float, float], draw: Draw) -> None:
+    """A figure of the nearest reading says so itself: it may be shown without its caption."""
+    make(path, size, draw, FIT_TITLE if isinstance(runs, Nearest) else "")
 
 
 def figure1(runs: Runs, path: Path) -> None:
@@ -57,7 +63,7 @@ def figure1(runs: Runs, path: Path) -> None:
             panels[2].set(title="Maze, whole", ylabel="")
         _under_all(figure, panels, missing)
 
-    make(path, (12.0 if is_cropped else 9.0, 4.3), draw)
+    _make(runs, path, (12.0 if is_cropped else 9.0, 4.3), draw)
 
 
 def _longest(runs: Runs, world: str) -> int:
@@ -77,7 +83,7 @@ def figure_a(runs: Runs, path: Path) -> None:
         }
         _under_all(figure, panels, missing)
 
-    make(path, (11.0, 5.2), draw)
+    _make(runs, path, (11.0, 5.2), draw)
 
 
 def _curves(
@@ -124,7 +130,7 @@ def figure2(runs: Runs, path: Path) -> None:
             transform=panels[2].transAxes,
         )  # fmt: skip
 
-    make(path, (12.0, 4.0), draw)
+    _make(runs, path, (12.0, 4.0), draw)
 
 
 def _behaviour(axes: Any, runs: Runs, column: str, policies: tuple[str, ...]) -> None:
@@ -174,7 +180,7 @@ def figure3(runs: Runs, path: Path) -> None:
         )  # fmt: skip
         _under_all(figure, panels, missing)
 
-    make(path, (9.5, 4.0), draw)
+    _make(runs, path, (9.5, 4.0), draw)
 
 
 def _parts(axes: Any, runs: Runs, world: str, floor: float) -> list[tuple[str, str]]:

@@ -25,8 +25,9 @@ TABLES: dict[str, Callable[[Runs], Sheet]] = {
     "tableF": course.table_f,
 }
 INTERLEAVED = ("table1", "table2", "table6")
-"""Under both readings: in columns; in rows; or by a note."""
+"""Under both readings: in columns; in rows; in rows that it has anyway; or by a note."""
 STACKED = ("table5", "table7", "table8", "tableE", "tableF")
+NOTED = ("tableB",)
 TOLD = {"table3": ("prime",), "table4": MAIN[1:5]}
 
 
@@ -39,8 +40,10 @@ def nearest_of(runs: Runs) -> Nearest | None:
 def table(name: str, runs: Runs, nearest: Nearest | None) -> Sheet:
     """A table by name; where there are runs of the nearest reading, under both."""
     make = TABLES[name]
-    if nearest is None or name not in (*INTERLEAVED, *STACKED, *TOLD):
+    if nearest is None or name not in (*INTERLEAVED, *STACKED, *NOTED, *TOLD):
         return make(runs)
+    if name in NOTED:
+        return readings.noted(make, runs)
     if name in TOLD:
         return readings.told(make, TOLD[name], runs)
     put = readings.interleaved if name in INTERLEAVED else readings.stacked

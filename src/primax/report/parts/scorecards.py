@@ -16,6 +16,8 @@ from primax.report.reading import Gap, attempt
 from primax.runs.read import BROKEN
 
 COLUMNS = {"scorecard.csv": card.COLUMNS, "claims.csv": claims.COLUMNS}
+FIT = {"scorecard.csv": card.FIT, "claims.csv": claims.FIT}
+"""What a reproduction has more where the nearest reading was run."""
 PLACES = {
     "sec:setting": "Section 3",
     "sec:vepi": "Section 4.2",
@@ -51,6 +53,8 @@ class Sheet:
     """Of each verdict."""
     places: tuple[str, ...]
     """The paper's tables and sections."""
+    nearest: tuple[tuple[str, int], ...] = ()
+    """The counts under the nearest reading; none where it was not run."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +70,13 @@ class Reproduction:
 
 def read(folder: Path) -> Reproduction:
     """From its CSV files, so that the page says what they say."""
-    scorecard = attempt("scorecard", lambda: _sheet(folder, "scorecard.csv", "verdict", VERDICTS))
-    claimed = attempt("claims", lambda: _sheet(folder, "claims.csv", "ours", claims.VERDICTS))
+    scorecard = attempt(
+        "scorecard",
+        lambda: _sheet(folder, "scorecard.csv", ("verdict", "nearest: verdict"), VERDICTS),
+    )
+    claimed = attempt(
+        "claims", lambda: _sheet(folder, "claims.csv", ("ours", "nearest"), claims.VERDICTS)
+    )
     note = folder / "scale"
     scale = attempt("scale", lambda: files.read(note).decode("utf-8").strip())
     caveats = attempt("runs", lambda: _caveats(_rows(folder, "runs.csv")))
@@ -91,20 +100,31 @@ def _rows(folder: Path, name: str) -> list[dict[str, str]]:
     return [{key: value.strip("`") for key, value in row.items()} for row in rows]
 
 
-def _sheet(folder: Path, name: str, verdict: str, order: tuple[str, ...]) -> Sheet:
+def _sheet(folder: Path, name: str, verdicts: tuple[str, str], order: tuple[str, ...]) -> Sheet:
+    """A table with its verdicts: those of the text taken literally, and of the nearest reading."""
     rows = _rows(folder, name)
-    lacking = [column for column in COLUMNS[name] if column not in rows[0]]
+    literal, fit = verdicts
+    has_fit = fit in rows[0]
+    lacking = [c for c in COLUMNS[name] + FIT[name] * has_fit if c not in rows[0]]
     if lacking:
         raise InputError(f"{folder / name} has no column {lacking[0]}")
-    rows = [row | {"verdict": row[verdict] + _no_learning(name, row)} for row in rows]
-    found = Counter(row["verdict"] for row in rows)
-    names = [*order, *sorted(set(found) - set(order))]
-    counts = tuple((word, found[word]) for word in names if found[word])
+    nearest = (
+        _counts([row[fit] + _no_learning(name, row) for row in rows], order) if has_fit else ()
+    )
+    rows = [row | {"verdict": row[literal] + _no_learning(name, row)} for row in rows]
+    counts = _counts([row["verdict"] for row in rows], order)
     rows = [row | {"where": _place(row["where"])} for row in rows]
     if name == "claims.csv":
         rank = {claims.FAILS: 0, claims.HOLDS: 2, claims.CANNOT_FAIL: 3}
         rows.sort(key=lambda row: rank.get(row["verdict"], 1))
-    return Sheet(tuple(rows), counts, tuple(sorted({row["where"] for row in rows})))
+    return Sheet(tuple(rows), counts, tuple(sorted({row["where"] for row in rows})), nearest)
+
+
+def _counts(found: list[str], order: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
+    """How often each verdict is there, the known ones first."""
+    num = Counter(found)
+    names = [*order, *sorted(set(num) - set(order))]
+    return tuple((word, num[word]) for word in names if num[word])
 
 
 def _place(labels: str) -> str:
