@@ -18,7 +18,6 @@ import pytest
 from rich.console import Console
 
 from primax.cli import main
-from primax.cli.sweep import Board
 from primax.errors import RunError, StoppedError
 from primax.output.sheet import clock
 from primax.paper.predict import predict_run
@@ -26,6 +25,7 @@ from primax.presets import configure
 from primax.runs.config_json import as_json
 from primax.runs.stops import claim, is_claimed, locked
 from primax.sweep import launch, stand, work
+from primax.sweep.board import Board
 from primax.sweep.launch import Ended, Work, local
 from primax.sweep.plan import plan_cells, read_plan
 from primax.sweep.stand import Home
