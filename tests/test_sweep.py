@@ -20,7 +20,7 @@ from rich.console import Console
 from primax.cli import main
 from primax.errors import RunError, StoppedError
 from primax.output.sheet import clock
-from primax.paper.predict import predict_run
+from primax.paper.predict import predict_run, side_by_side
 from primax.presets import configure
 from primax.runs.config_json import as_json
 from primax.runs.stops import claim, is_claimed, locked
@@ -554,6 +554,23 @@ def test_the_whole_command_and_its_status(stage, capsys, monkeypatch):
     assert main(["sweep", "plan", "--status"]) == 0
     text = capsys.readouterr().out
     assert text.count("finished") == 3 and "left" not in text
+
+
+def test_finished_runs_take_no_place_where_time_is_predicted(stage, capsys, monkeypatch):
+    """On two cores two runs side by side take twice as long each; one that is left has both cores."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda who: {0, 1}, raising=False)
+    assert side_by_side([16.0, 0.0], 2, "cpu") == side_by_side([16.0], 1, "cpu") == 16.0
+    assert side_by_side([16.0, 10.0, 0.0], 2, "cpu") == 32.0 and side_by_side([0.0], 2, "cpu") == 0
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    stage.rule(task_maze="fail")
+    args = ["sweep", str(stage.path), "--out", str(stage.home.path), "--jobs", "2"]
+    assert main(args) == 1
+    rest = clock(stand.stand(stage.home, stage.plan.cells[0]).left("cpu"))
+    capsys.readouterr()
+    assert main([*args, "--status"]) == 0 and f"about {rest} left" in capsys.readouterr().out
+    stage.rule()
+    assert main(args) == 0
+    assert f"1 of 2 runs to do, 2 at a time: about {rest}\n" in capsys.readouterr().out
 
 
 def test_a_run_that_goes_on_shows_its_step_and_share(stage):

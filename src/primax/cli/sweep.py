@@ -153,7 +153,7 @@ def _announce(
     if not places:
         console.print(f"{todo}, by {args.launcher}", soft_wrap=True)
         return
-    left = clock(side_by_side(seconds, min(len(places), len(seconds)), board.platform))
+    left = clock(side_by_side(seconds, len(places), board.platform))
     num = len({place.get(GPU) for place in places if GPU in place})
     where = f" on {num} GPUs" if num > 1 else ""
     console.print(f"{todo}, {len(places)} at a time{where}: about {left}", soft_wrap=True)

@@ -182,7 +182,7 @@ def told(home: Home, stands: list[Stand], places: int, platform: str) -> Iterato
     yield f"{len(stands)} runs, each in {home.path}/CELL: {counted(stands)}"
     seconds = [one.left(platform) for one in in_order(stands, platform)]
     if any(seconds):
-        left = clock(side_by_side(seconds, min(places, len(seconds)), platform))
+        left = clock(side_by_side(seconds, places, platform))
         yield f"about {left} left, {places} at a time, by rates measured on other machines"
 
 
