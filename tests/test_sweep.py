@@ -567,7 +567,10 @@ def test_finished_runs_take_no_place_where_time_is_predicted(stage, capsys, monk
     assert main(args) == 1
     rest = clock(stand.stand(stage.home, stage.plan.cells[0]).left("cpu"))
     capsys.readouterr()
-    assert main([*args, "--status"]) == 0 and f"about {rest} left" in capsys.readouterr().out
+    assert main([*args, "--status"]) == 0
+    assert f"about {rest} left, 2 at a time, by" in capsys.readouterr().out
+    assert main([*args[:-2], "--status"]) == 0, "the folder does not say what a sweep was told"
+    assert f"about {rest} left if they run 1 at a time, by" in capsys.readouterr().out
     stage.rule()
     assert main(args) == 0
     assert f"1 of 2 runs to do, 2 at a time: about {rest}\n" in capsys.readouterr().out

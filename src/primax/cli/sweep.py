@@ -27,7 +27,7 @@ from primax.sweep.slurm_config import EXTRA, SlurmConfig, configured
 from primax.sweep.stand import PLAN, Home, begin, check_home, in_order, stand, told
 from primax.sweep.work import Account, work_all
 
-LOCAL = "local"
+LOCAL, JOBS = "local", 1
 LAUNCHERS = (LOCAL, "slurm", "dask")
 
 
@@ -44,9 +44,8 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--jobs",
         type=int,
-        default=1,
         metavar="K",
-        help="how many runs at the same time, on each GPU if there are some (default: %(default)s)",
+        help=f"how many runs at the same time, on each GPU if there are some (default: {JOBS})",
     )
     parser.add_argument(
         "--status", "--plan", action="store_true", help="only print where every run stands"
@@ -81,7 +80,8 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     check_choice("--launcher", args.launcher, LAUNCHERS)
-    check_range("--jobs", args.jobs, 1, 1_000)
+    jobs = JOBS if args.jobs is None else args.jobs
+    check_range("--jobs", jobs, 1, 1_000)
     check_range("--save-every", args.save_every, 0, 1e6)
     tracker(args.track)  # a wrong name ends here
     is_folder = args.plan.is_dir()
@@ -93,10 +93,12 @@ def run(args: argparse.Namespace) -> None:
     if args.devices is not None:
         parse_devices(args.devices, "--devices")
     cells = plan.only(args.only)
-    platform, places = _room(args)
+    platform, places = _room(args, jobs)
     stands = [stand(home, cell) for cell in cells]
     if args.status:
-        print("\n".join(told(home, stands, len(places) or len(stands), platform)))
+        num = len(places) or len(stands)
+        is_known = bool(args.jobs and places)  # a folder does not say how many a sweep was given
+        print("\n".join(told(home, stands, num, platform, is_known)))
         return
     console, account = work_console(), Account()
     board = Board(console, home, in_order(stands, platform), account, platform)
@@ -112,12 +114,12 @@ def run(args: argparse.Namespace) -> None:
     console.print(f"{through}; see primax report {home.path}", soft_wrap=True)
 
 
-def _room(args: argparse.Namespace) -> tuple[str, list[launch.Place]]:
+def _room(args: argparse.Namespace, jobs: int) -> tuple[str, list[launch.Place]]:
     """What the runs will have, and the places for them here; none where others look after that."""
     if args.launcher != LOCAL:
         return "gpu", []
     gpus = launch.devices()
-    places = launch.places(args.jobs, [] if args.devices else gpus)  # who takes several sees all
+    places = launch.places(jobs, [] if args.devices else gpus)  # who takes several sees all
     return "gpu" if gpus else "cpu", places
 
 
@@ -157,5 +159,5 @@ def _announce(
     num = len({place.get(GPU) for place in places if GPU in place})
     where = f" on {num} GPUs" if num > 1 else ""
     console.print(f"{todo}, {len(places)} at a time{where}: about {left}", soft_wrap=True)
-    if num and args.jobs > 1 and not launch.has_mps():
+    if len(places) > num > 0 and not launch.has_mps():
         console.print("runs share a GPU better after: nvidia-cuda-mps-control -d", soft_wrap=True)

@@ -172,8 +172,11 @@ def in_order(stands: list[Stand], platform: str) -> list[Stand]:
     return sorted(stands, key=lambda one: -one.left(platform))
 
 
-def told(home: Home, stands: list[Stand], places: int, platform: str) -> Iterator[str]:
-    """A line a cell, then what failed and why, and how long the rest should take."""
+def told(
+    home: Home, stands: list[Stand], places: int, platform: str, is_known: bool = True
+) -> Iterator[str]:
+    """A line a cell, then what failed and why, and how long the rest should take with so many at a
+    time, which may be known or only assumed."""
     yield from aligned([COLUMNS, *(_row(one, platform) for one in stands)], numbers=2)
     yield ""
     for one in stands:
@@ -183,7 +186,8 @@ def told(home: Home, stands: list[Stand], places: int, platform: str) -> Iterato
     seconds = [one.left(platform) for one in in_order(stands, platform)]
     if any(seconds):
         left = clock(side_by_side(seconds, places, platform))
-        yield f"about {left} left, {places} at a time, by rates measured on other machines"
+        how = f", {places}" if is_known else f" if they run {places}"
+        yield f"about {left} left{how} at a time, by rates measured on other machines"
 
 
 def counted(stands: list[Stand]) -> str:
