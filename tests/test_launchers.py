@@ -156,7 +156,7 @@ def test_a_run_that_is_killed_is_named_and_gone_on_with(far, launcher):
     with pytest.raises(RunError, match="1 of 2 cells failed: count_maze"):
         far.go(launcher=launcher())
     thread.join()
-    assert any(line.startswith("count_maze: failed (signal 9)") for line in far.said)
+    assert any(line.startswith("count_maze: killed (signal 9); see ") for line in far.said)
     far.rule()
     far.go(launcher=launcher())
     assert far.order()[-1] == "resume count_maze"

@@ -14,17 +14,20 @@ import uuid
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rich.console import Console
 
+from primax.agent.training import Progress
 from primax.cli import main
 from primax.errors import RunError, StoppedError
 from primax.output.sheet import clock
 from primax.paper.predict import predict_run, side_by_side
 from primax.presets import configure
 from primax.runs.config_json import as_json
+from primax.runs.progress import Reporter
 from primax.runs.stops import claim, is_claimed, locked
-from primax.sweep import launch, stand, work
+from primax.sweep import launch, logs, stand, work
 from primax.sweep.board import Board
 from primax.sweep.launch import Ended, Work, local
 from primax.sweep.plan import plan_cells, read_plan
@@ -391,8 +394,55 @@ def test_a_launcher_is_given_command_lines_and_says_how_each_ended(stage):
         "--plugin",
         "x",
     ]
-    assert any(line.startswith("count_maze: failed (signal 9): ") for line in stage.said)
+    log = stage.home.log(stage.plan.cells[1])
+    assert f"count_maze: killed (signal 9); see {log}" in stage.said
     assert stage.states() == {"task_maze": "waiting", "count_maze": "killed"}
+
+
+def test_a_cell_that_was_killed_goes_on_from_its_checkpoint_which_is_named(stage):
+    """Not from its last episode: what the tables have beyond the checkpoint is made again."""
+    cell = stage.plan.cells[1]
+    folder, log = stage.home.folder(cell), stage.home.log(cell)
+    (folder / "checkpoints" / "000001000").mkdir(parents=True)
+    (folder / "config.json").write_text((stage.folder / "count_maze.json").read_text())
+    (folder / "episodes.csv").write_text("seed,episode,step,score\n0,0,1500,1\n")
+
+    def killed(works):
+        for one in works:
+            one.log.write_text(f"compiled\n{moving(80)}")
+            yield Ended(one.name, -9)
+
+    with pytest.raises(RunError, match="2 of 2 cells failed"):
+        stage.go(launcher=killed)
+    assert sorted(stage.said) == [
+        "count_maze: goes on from 1,000",
+        f"count_maze: killed (signal 9); checkpoint at step 1,000; see {log}",
+        "task_maze: begins",
+        f"task_maze: killed (signal 9); see {stage.home.log(stage.plan.cells[0])}",
+    ]
+
+
+def moving(width: int) -> str:
+    """What a run says of how far it is, longer than a terminal's line."""
+    console, episodes = Console(file=io.StringIO(), width=width), {"score": [1.0], "step": [1]}
+    columns = {name: np.array(values) for name, values in episodes.items()}
+    window = {"loss": np.zeros(1)}
+    progress = Progress(2_000_000, 100_000_000, columns, window, 0.05, {}, 1_000_000, 0.001)
+    Reporter(console, 1_000)(progress)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("end", ["", f"{logs.ENDED} 1\n"])
+def test_how_far_a_run_was_is_not_its_last_word(tmp_path, end):
+    line, log = moving(80), tmp_path / "log"
+    assert line.count("\n") == 1 and len(line) > 80
+    for said in (line, line.encode("ascii", "replace").decode()):  # some logs can have no bars
+        log.write_text(f"$ primax train\nprimax: the disk is full\n{said}{end}")
+        assert logs.last_words(log) == (1 if end else 0, "primax: the disk is full")
+        log.write_text(f"{said}{end}")
+        assert logs.last_words(log)[1] == ""
+    log.write_text("1,000/2,000 episodes, score 3 of 4\n")
+    assert logs.last_words(log)[1].startswith("1,000/2,000"), "anything else is"
 
 
 def test_two_at_a_time_each_in_its_own_place(stage):
@@ -733,11 +783,11 @@ def test_killed_a_cell_goes_on_to_the_bytes_of_a_plain_run(tmp_path, capsys, mon
     thread.start()
     assert main(["sweep", "s.toml", "--save-every", "0"]) == 1
     thread.join()
-    assert "failed (signal 9)" in capsys.readouterr().out
+    assert "task_maze: killed (signal 9); checkpoint at step 1,000; see" in capsys.readouterr().out
     assert main(["sweep", "s.toml", "--status"]) == 0
     assert "killed at 1," in capsys.readouterr().out
     assert main(["sweep", "s.toml"]) == 0
-    assert "goes on from 1," in capsys.readouterr().out
+    assert "goes on from 1,000" in capsys.readouterr().out
     for name in ("config.json", "episodes.csv", "windows.csv", "maps.npz", "replays.jsonl"):
         assert (folder / name).read_bytes() == (tmp_path / "plain" / name).read_bytes(), name
     state = Path("checkpoints", "000002000", "state.npz")
