@@ -296,6 +296,10 @@ def test_only_some_cells_and_a_name_that_is_none(tmp_path, capsys):
         (["--slurm", "time=0"], "time must be between 1"),
         (["--devices", "al"], "--devices takes a number from 1 on, or all, got 'al'"),
         (["--slurm", "gpus"], "--slurm takes FIELD=VALUE, got 'gpus'"),
+        (
+            ["--devices", "3"],
+            "task_maze: --devices 3 does not divide its number of seeds, which is 1: take 1",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_starts(tmp_path, capsys, args, said):

@@ -741,6 +741,27 @@ def test_runs_that_take_several_gpus_see_all(stage, monkeypatch):
     assert all("--devices all" in log for log in logs)
 
 
+def test_devices_that_do_not_divide_the_seeds_are_refused_before_anything_starts(stage, capsys):
+    text = PLAN.replace('"1"', '"8"') + "[[vary]]\nname = 'few'\nseeds = 6"
+    args = ["sweep", str(written(stage.folder, text, "plan.toml")), "--out", str(stage.home.path)]
+    said = "task_maze_few: --devices 4 does not divide its number of seeds, which is 6: take 1, 2, 3, 6"
+    for more in ([], ["--status"], ["--only", "task_maze_few"]):
+        assert main([*args, "--devices", "4", *more]) == 2
+        err = capsys.readouterr().err
+        assert f"{said}\n" in err and err.count("\n") == 1 and not stage.home.path.exists()
+    for fits in (["2"], ["all"], ["8", "--only", "task_maze"]):
+        assert main([*args, "--status", "--devices", *fits]) == 0
+
+
+def test_devices_need_not_fit_a_run_that_is_finished(stage, monkeypatch):
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    stage.go()
+    args = ["sweep", str(stage.path), "--out", str(stage.home.path), "--devices", "4"]
+    assert main(args) == 0
+    (stage.home.path / "task_maze" / "manifest.json").unlink()
+    assert main(args) == 2 and len(stage.order()) == 2
+
+
 def test_the_sharing_service_is_advised_where_it_does_not_run(stage, capsys, monkeypatch):
     monkeypatch.chdir(stage.folder)
     monkeypatch.delenv("JAX_PLATFORMS", raising=False)

@@ -13,18 +13,18 @@ from primax.agent.devices import parse_devices
 from primax.cli.common import work_console
 from primax.cli.train import devices_option, save_option, track_option
 from primax.config.fields import flatten, parse_pairs
-from primax.errors import check_choice, check_range
+from primax.errors import InputError, check_choice, check_range
 from primax.output.sheet import clock
 from primax.paper.predict import side_by_side
 from primax.sweep import launch
 from primax.sweep.board import Board
 from primax.sweep.dask import client, dask
 from primax.sweep.launch import GPU
-from primax.sweep.plan import read_plan
+from primax.sweep.plan import Plan, read_plan
 from primax.sweep.remote import Sweep
 from primax.sweep.slurm import executor, slurm
 from primax.sweep.slurm_config import EXTRA, SlurmConfig, configured
-from primax.sweep.stand import PLAN, Home, begin, check_home, in_order, stand, told
+from primax.sweep.stand import FINISHED, PLAN, Home, Stand, begin, check_home, in_order, stand, told
 from primax.sweep.work import Account, work_all
 
 LOCAL, JOBS = "local", 1
@@ -79,22 +79,16 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    check_choice("--launcher", args.launcher, LAUNCHERS)
     jobs = JOBS if args.jobs is None else args.jobs
-    check_range("--jobs", jobs, 1, 1_000)
-    check_range("--save-every", args.save_every, 0, 1e6)
-    tracker(args.track)  # a wrong name ends here
-    is_folder = args.plan.is_dir()
-    home = Home(args.out or (args.plan if is_folder else Path(args.plan.stem)))
-    plan = read_plan(args.plan / PLAN if is_folder else args.plan)
-    check_home(home, plan)
+    _check(args, jobs)
+    home, plan = _opened(args)
     job_settings = plan.slurm | parse_pairs(args.slurm, "--slurm")
     configured(job_settings)
-    if args.devices is not None:
-        parse_devices(args.devices, "--devices")
     cells = plan.only(args.only)
     platform, places = _room(args, jobs)
     stands = [stand(home, cell) for cell in cells]
+    if args.devices is not None:
+        _check_devices(parse_devices(args.devices, "--devices"), stands)
     if args.status:
         num = len(places) or len(stands)
         is_known = bool(args.jobs and places)  # a folder does not say how many a sweep was given
@@ -112,6 +106,35 @@ def run(args: argparse.Namespace) -> None:
     held = f"; left to other processes: {', '.join(account.held)}" if account.held else ""
     through = f"{len(account.through)} of {len(cells)} runs are finished{held}"
     console.print(f"{through}; see primax report {home.path}", soft_wrap=True)
+
+
+def _check(args: argparse.Namespace, jobs: int) -> None:
+    """Refuses what can be known to be wrong without looking at a plan."""
+    check_choice("--launcher", args.launcher, LAUNCHERS)
+    check_range("--jobs", jobs, 1, 1_000)
+    check_range("--save-every", args.save_every, 0, 1e6)
+    tracker(args.track)  # a wrong name ends here
+
+
+def _opened(args: argparse.Namespace) -> tuple[Home, Plan]:
+    """The folder and the plan, if they fit each other."""
+    is_folder = args.plan.is_dir()
+    home = Home(args.out or (args.plan if is_folder else Path(args.plan.stem)))
+    plan = read_plan(args.plan / PLAN if is_folder else args.plan)
+    check_home(home, plan)
+    return home, plan
+
+
+def _check_devices(num: int | None, stands: list[Stand]) -> None:
+    """Refuses a number that does not divide the seeds of a run which is still to be made."""
+    for one in stands:
+        seeds = len(one.cell.given_seeds)
+        if one.state != FINISHED and num and seeds % num:
+            fit = ", ".join(str(n) for n in range(1, seeds + 1) if seeds % n == 0)
+            raise InputError(
+                f"{one.cell.name}: --devices {num} does not divide its number of seeds, which is "
+                f"{seeds}: take {fit}"
+            )
 
 
 def _room(args: argparse.Namespace, jobs: int) -> tuple[str, list[launch.Place]]:
