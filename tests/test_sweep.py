@@ -2,6 +2,7 @@
 
 import fcntl
 import io
+import itertools
 import json
 import os
 import re
@@ -20,6 +21,7 @@ from rich.console import Console
 
 from primax.agent.training import Progress
 from primax.cli import main
+from primax.cli import sweep as cli_sweep
 from primax.errors import RunError, StoppedError
 from primax.output.sheet import clock
 from primax.paper.predict import predict_run, side_by_side
@@ -476,6 +478,51 @@ def test_two_sweeps_at_once_leave_each_others_cells_alone(stage):
     first.join()
     assert sorted(stage.order()) == ["train count_maze", "train task_maze"]
     assert set(stage.states().values()) == {"finished"}
+
+
+def test_what_others_have_not_finished_has_an_exit_status_of_its_own(stage, capsys, monkeypatch):
+    """`sweep && pack` must not go on without them; what they have finished meanwhile is no reason."""
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    args = ["sweep", str(stage.path), "--out", str(stage.home.path)]
+    stage.rule(count_maze="wait")
+    first = threading.Thread(target=stage.go)
+    first.start()
+    stage.wait_for("count_maze.waits")
+    assert main(args) == 3
+    said = capsys.readouterr()
+    assert "1 of 2 runs are finished; see" in said.out and said.err.count("\n") == 1
+    assert "primax: left to other processes, and not finished: count_maze; when" in said.err
+    real, looks = cli_sweep.stand, []
+
+    def finishing(home, cell):
+        looks.append(cell.name)
+        if len(looks) > 2:  # after both were looked at before anything began
+            (stage.folder / "go").write_text("")
+            first.join()
+        return real(home, cell)
+
+    monkeypatch.setattr(cli_sweep, "stand", finishing)
+    assert main(args) == 0 and looks == ["task_maze", "count_maze", "count_maze"]
+    said = capsys.readouterr()
+    assert "2 of 2 runs are finished; see" in said.out and not said.err
+    assert "count_maze: another process is at it" in said.out
+
+
+def test_that_a_run_failed_goes_before_that_one_was_left(stage, capsys, monkeypatch):
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    stage.rule(task_maze="fail", count_maze="wait")
+    first = threading.Thread(target=stage.go, kwargs={"launcher": first_only})
+    first.start()
+    stage.wait_for("count_maze.waits")
+    assert main(["sweep", str(stage.path), "--out", str(stage.home.path)]) == 1
+    assert "1 of 2 cells failed: task_maze" in capsys.readouterr().err
+    (stage.folder / "go").write_text("")
+    first.join()
+
+
+def first_only(works):
+    """A launcher of the first cell alone."""
+    return local(itertools.islice(works, 1), [{}])
 
 
 def test_of_two_launchers_one_has_the_log_and_the_other_starts_nothing(tmp_path):

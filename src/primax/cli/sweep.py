@@ -13,7 +13,7 @@ from primax.agent.devices import parse_devices
 from primax.cli.common import work_console
 from primax.cli.train import devices_option, save_option, track_option
 from primax.config.fields import flatten, parse_pairs
-from primax.errors import InputError, check_choice, check_range
+from primax.errors import InputError, LeftError, check_choice, check_range
 from primax.output.sheet import clock
 from primax.paper.predict import side_by_side
 from primax.sweep import launch
@@ -32,6 +32,11 @@ LAUNCHERS = (LOCAL, "slurm", "dask")
 
 
 def options(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = (
+        "Exit status: 0 if every run is finished, 1 if one failed or the sweep was stopped, 2 for "
+        "wrong input, 3 if none failed but some were left to other processes, which have not "
+        "finished them yet."
+    )
     parser.add_argument(
         "plan", type=Path, help=f"a plan in TOML, or the folder of a sweep, which has its {PLAN}"
     )
@@ -103,9 +108,14 @@ def run(args: argparse.Namespace) -> None:
         _announce(console, args, board, places)
         with board:
             work_all(home, board.stands, launcher, account, board.say, sweep.options)
-    held = f"; left to other processes: {', '.join(account.held)}" if account.held else ""
-    through = f"{len(account.through)} of {len(cells)} runs are finished{held}"
+    left = [name for name in account.held if stand(home, sweep.cells[name]).state != FINISHED]
+    through = f"{len(cells) - len(left)} of {len(cells)} runs are finished"
     console.print(f"{through}; see primax report {home.path}", soft_wrap=True)
+    if left:
+        raise LeftError(
+            f"left to other processes, and not finished: {', '.join(left)}; when those processes "
+            "have ended, the same command makes what is missing"
+        )
 
 
 def _check(args: argparse.Namespace, jobs: int) -> None:
