@@ -278,7 +278,7 @@ def test_only_some_cells_and_a_name_that_is_none(tmp_path, capsys):
     far = Far(tmp_path)
     args = ["sweep", str(far.path), "--out", str(far.home.path), "--status", "--only"]
     assert main([*args, "count_maze"]) == 0
-    assert "task_maze" not in (said := capsys.readouterr().out) and "1 runs" in said
+    assert "task_maze" not in (said := capsys.readouterr().out) and "\n1 run, each" in said
     assert main([*args, "count_mase"]) == 2
     assert (
         "--only: the plan has no cell 'count_mase'; did you mean count_maze?"
@@ -291,8 +291,11 @@ def test_only_some_cells_and_a_name_that_is_none(tmp_path, capsys):
     [
         (["--launcher", "slrm"], "--launcher has no value 'slrm'; did you mean slurm?"),
         (["--launcher", "dask"], "--launcher dask needs --address, such as tcp://"),
-        (["--slurm", "partion=a"], "slurm: no field 'partion'; did you mean partition?"),
-        (["--slurm", "gpus=many"], "gpus takes a whole number, got 'many'"),
+        (
+            ["--slurm", "partion=a"],
+            "slurm: no field 'partion'; did you mean partition? (extra.NAME is any other parameter",
+        ),
+        (["--slurm", "gpus=many"], "gpus takes a whole number, got 'many'\n"),
         (["--slurm", "time=0"], "time must be between 1"),
         (["--devices", "al"], "--devices takes a number from 1 on, or all, got 'al'"),
         (["--slurm", "gpus"], "--slurm takes FIELD=VALUE, got 'gpus'"),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from primax import files
 from primax.errors import InputError
-from primax.output.sheet import ABSENT, aligned, clock
+from primax.output.sheet import ABSENT, aligned, clock, counted
 from primax.paper.predict import predict_run, side_by_side
 from primax.runs import checkpoints, disk
 from primax.runs.read import BROKEN, UNFINISHED, Run, check_same, find_run, open_run, reached
@@ -163,7 +163,7 @@ def told(
     for one in stands:
         if one.state == FAILED:
             yield f"{one.cell.name} failed: {one.why}; see {home.log(one.cell)}"
-    yield f"{len(stands)} runs, each in {home.path}/CELL: {counted(stands)}"
+    yield f"{counted(len(stands), 'run')}, each in {home.path}/CELL: {states(stands)}"
     seconds = [one.left(platform) for one in in_order(stands, platform)]
     if any(seconds):
         left = clock(side_by_side(seconds, places, platform))
@@ -171,7 +171,7 @@ def told(
         yield f"about {left} left{how} at a time, by rates measured on other machines"
 
 
-def counted(stands: list[Stand]) -> str:
+def states(stands: list[Stand]) -> str:
     """How many are in each state."""
     counts = Counter(one.state for one in stands)
     return ", ".join(f"{num} {state}" for state, num in counts.items())
