@@ -156,7 +156,7 @@ def test_a_run_that_is_killed_is_named_and_gone_on_with(far, launcher):
     with pytest.raises(RunError, match="1 of 2 cells failed: count_maze"):
         far.go(launcher=launcher())
     thread.join()
-    assert any(line.startswith("count_maze: failed (signal 9)") for line in far.said)
+    assert any(line.startswith("count_maze: killed (signal 9); see ") for line in far.said)
     far.rule()
     far.go(launcher=launcher())
     assert far.order()[-1] == "resume count_maze"
@@ -278,7 +278,7 @@ def test_only_some_cells_and_a_name_that_is_none(tmp_path, capsys):
     far = Far(tmp_path)
     args = ["sweep", str(far.path), "--out", str(far.home.path), "--status", "--only"]
     assert main([*args, "count_maze"]) == 0
-    assert "task_maze" not in (said := capsys.readouterr().out) and "1 runs" in said
+    assert "task_maze" not in (said := capsys.readouterr().out) and "\n1 run, each" in said
     assert main([*args, "count_mase"]) == 2
     assert (
         "--only: the plan has no cell 'count_mase'; did you mean count_maze?"
@@ -291,11 +291,18 @@ def test_only_some_cells_and_a_name_that_is_none(tmp_path, capsys):
     [
         (["--launcher", "slrm"], "--launcher has no value 'slrm'; did you mean slurm?"),
         (["--launcher", "dask"], "--launcher dask needs --address, such as tcp://"),
-        (["--slurm", "partion=a"], "slurm: no field 'partion'; did you mean partition?"),
-        (["--slurm", "gpus=many"], "gpus takes a whole number, got 'many'"),
+        (
+            ["--slurm", "partion=a"],
+            "slurm: no field 'partion'; did you mean partition? (extra.NAME is any other parameter",
+        ),
+        (["--slurm", "gpus=many"], "gpus takes a whole number, got 'many'\n"),
         (["--slurm", "time=0"], "time must be between 1"),
         (["--devices", "al"], "--devices takes a number from 1 on, or all, got 'al'"),
         (["--slurm", "gpus"], "--slurm takes FIELD=VALUE, got 'gpus'"),
+        (
+            ["--devices", "3"],
+            "task_maze: --devices 3 does not divide its number of seeds, which is 1: take 1",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_starts(tmp_path, capsys, args, said):

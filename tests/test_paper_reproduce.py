@@ -253,6 +253,9 @@ def test_how_many_side_by_side(monkeypatch):
     assert [reproduce.in_all(tasks, num, "cpu") for num in (1, 2, 9)] == [12, 7, 5]
     monkeypatch.setattr(os, "sched_getaffinity", lambda who: {0, 1})
     assert [reproduce.in_all(tasks, num, "cpu") for num in (1, 2, 9)] == [12, 14, 15]
+    done = [reproduce.Task(CELL, "finished", 0.0)] * 3
+    assert reproduce.in_all(tasks[:1] + done, 2, "cpu") == 5
+    assert reproduce.in_all(done, 2, "cpu") == 0
     tasks.append(reproduce.Task(CELLS["prime_maze"], "to run", 1.0))
     assert [task.seconds for task in reproduce.in_order(tasks)] == [1, 5, 4, 3]
 

@@ -12,6 +12,7 @@ from rich.console import Console
 import primax
 from primax import api
 from primax.agent.training import Program, Progress
+from primax.output.sheet import clock
 from primax.runs import progress, start
 from primax.runs.progress import Reporter
 
@@ -36,6 +37,12 @@ def test_the_time_left_is_known_after_the_first_window():
     assert console.file.getvalue() == line
     reporter(told(1_500, 500, 2.0))
     assert console.file.getvalue() == line, "the next plain line is ten seconds later, or the last"
+
+
+def test_a_time_is_said_in_seconds_below_a_minute():
+    assert [clock(seconds) for seconds in (0.0, 29.6, 59.4)] == ["0 s", "30 s", "59 s"]
+    assert [clock(seconds) for seconds in (59.6, 89.0, 91.0)] == ["1 min", "1 min", "2 min"]
+    assert [clock(3_600.0 * hours) for hours in (1.5, 2)] == ["90 min", "2.0 h"]
 
 
 def test_a_resumed_run_knows_it_too():

@@ -2,6 +2,7 @@
 
 import fcntl
 import io
+import itertools
 import json
 import os
 import re
@@ -14,18 +15,22 @@ import uuid
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rich.console import Console
 
+from primax.agent.training import Progress
 from primax.cli import main
-from primax.cli.sweep import Board
+from primax.cli import sweep as cli_sweep
 from primax.errors import RunError, StoppedError
 from primax.output.sheet import clock
-from primax.paper.predict import predict_run
+from primax.paper.predict import predict_run, side_by_side
 from primax.presets import configure
 from primax.runs.config_json import as_json
+from primax.runs.progress import Reporter
 from primax.runs.stops import claim, is_claimed, locked
-from primax.sweep import launch, stand, work
+from primax.sweep import launch, logs, stand, work
+from primax.sweep.board import Board
 from primax.sweep.launch import Ended, Work, local
 from primax.sweep.plan import plan_cells, read_plan
 from primax.sweep.stand import Home
@@ -391,8 +396,55 @@ def test_a_launcher_is_given_command_lines_and_says_how_each_ended(stage):
         "--plugin",
         "x",
     ]
-    assert any(line.startswith("count_maze: failed (signal 9): ") for line in stage.said)
+    log = stage.home.log(stage.plan.cells[1])
+    assert f"count_maze: killed (signal 9); see {log}" in stage.said
     assert stage.states() == {"task_maze": "waiting", "count_maze": "killed"}
+
+
+def test_a_cell_that_was_killed_goes_on_from_its_checkpoint_which_is_named(stage):
+    """Not from its last episode: what the tables have beyond the checkpoint is made again."""
+    cell = stage.plan.cells[1]
+    folder, log = stage.home.folder(cell), stage.home.log(cell)
+    (folder / "checkpoints" / "000001000").mkdir(parents=True)
+    (folder / "config.json").write_text((stage.folder / "count_maze.json").read_text())
+    (folder / "episodes.csv").write_text("seed,episode,step,score\n0,0,1500,1\n")
+
+    def killed(works):
+        for one in works:
+            one.log.write_text(f"compiled\n{moving(80)}")
+            yield Ended(one.name, -9)
+
+    with pytest.raises(RunError, match="2 of 2 cells failed"):
+        stage.go(launcher=killed)
+    assert sorted(stage.said) == [
+        "count_maze: goes on from 1,000",
+        f"count_maze: killed (signal 9); checkpoint at step 1,000; see {log}",
+        "task_maze: begins",
+        f"task_maze: killed (signal 9); see {stage.home.log(stage.plan.cells[0])}",
+    ]
+
+
+def moving(width: int) -> str:
+    """What a run says of how far it is, longer than a terminal's line."""
+    console, episodes = Console(file=io.StringIO(), width=width), {"score": [1.0], "step": [1]}
+    columns = {name: np.array(values) for name, values in episodes.items()}
+    window = {"loss": np.zeros(1)}
+    progress = Progress(2_000_000, 100_000_000, columns, window, 0.05, {}, 1_000_000, 0.001)
+    Reporter(console, 1_000)(progress)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("end", ["", f"{logs.ENDED} 1\n"])
+def test_how_far_a_run_was_is_not_its_last_word(tmp_path, end):
+    line, log = moving(80), tmp_path / "log"
+    assert line.count("\n") == 1 and len(line) > 80
+    for said in (line, line.encode("ascii", "replace").decode()):  # some logs can have no bars
+        log.write_text(f"$ primax train\nprimax: the disk is full\n{said}{end}")
+        assert logs.last_words(log) == (1 if end else 0, "primax: the disk is full")
+        log.write_text(f"{said}{end}")
+        assert logs.last_words(log)[1] == ""
+    log.write_text("1,000/2,000 episodes, score 3 of 4\n")
+    assert logs.last_words(log)[1].startswith("1,000/2,000"), "anything else is"
 
 
 def test_two_at_a_time_each_in_its_own_place(stage):
@@ -426,6 +478,51 @@ def test_two_sweeps_at_once_leave_each_others_cells_alone(stage):
     first.join()
     assert sorted(stage.order()) == ["train count_maze", "train task_maze"]
     assert set(stage.states().values()) == {"finished"}
+
+
+def test_what_others_have_not_finished_has_an_exit_status_of_its_own(stage, capsys, monkeypatch):
+    """`sweep && pack` must not go on without them; what they have finished meanwhile is no reason."""
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    args = ["sweep", str(stage.path), "--out", str(stage.home.path)]
+    stage.rule(count_maze="wait")
+    first = threading.Thread(target=stage.go)
+    first.start()
+    stage.wait_for("count_maze.waits")
+    assert main(args) == 3
+    said = capsys.readouterr()
+    assert "1 of 2 runs are finished; see" in said.out and said.err.count("\n") == 1
+    assert "primax: left to other processes, and not finished: count_maze; when" in said.err
+    real, looks = cli_sweep.stand, []
+
+    def finishing(home, cell):
+        looks.append(cell.name)
+        if len(looks) > 2:  # after both were looked at before anything began
+            (stage.folder / "go").write_text("")
+            first.join()
+        return real(home, cell)
+
+    monkeypatch.setattr(cli_sweep, "stand", finishing)
+    assert main(args) == 0 and looks == ["task_maze", "count_maze", "count_maze"]
+    said = capsys.readouterr()
+    assert "2 of 2 runs are finished; see" in said.out and not said.err
+    assert "count_maze: another process is at it" in said.out
+
+
+def test_that_a_run_failed_goes_before_that_one_was_left(stage, capsys, monkeypatch):
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    stage.rule(task_maze="fail", count_maze="wait")
+    first = threading.Thread(target=stage.go, kwargs={"launcher": first_only})
+    first.start()
+    stage.wait_for("count_maze.waits")
+    assert main(["sweep", str(stage.path), "--out", str(stage.home.path)]) == 1
+    assert "1 of 2 cells failed: task_maze" in capsys.readouterr().err
+    (stage.folder / "go").write_text("")
+    first.join()
+
+
+def first_only(works):
+    """A launcher of the first cell alone."""
+    return local(itertools.islice(works, 1), [{}])
 
 
 def test_of_two_launchers_one_has_the_log_and_the_other_starts_nothing(tmp_path):
@@ -556,6 +653,26 @@ def test_the_whole_command_and_its_status(stage, capsys, monkeypatch):
     assert text.count("finished") == 3 and "left" not in text
 
 
+def test_finished_runs_take_no_place_where_time_is_predicted(stage, capsys, monkeypatch):
+    """On two cores two runs side by side take twice as long each; one that is left has both cores."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda who: {0, 1}, raising=False)
+    assert side_by_side([16.0, 0.0], 2, "cpu") == side_by_side([16.0], 1, "cpu") == 16.0
+    assert side_by_side([16.0, 10.0, 0.0], 2, "cpu") == 32.0 and side_by_side([0.0], 2, "cpu") == 0
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    stage.rule(task_maze="fail")
+    args = ["sweep", str(stage.path), "--out", str(stage.home.path), "--jobs", "2"]
+    assert main(args) == 1
+    rest = clock(stand.stand(stage.home, stage.plan.cells[0]).left("cpu"))
+    capsys.readouterr()
+    assert main([*args, "--status"]) == 0
+    assert f"about {rest} left, 2 at a time, by" in capsys.readouterr().out
+    assert main([*args[:-2], "--status"]) == 0, "the folder does not say what a sweep was told"
+    assert f"about {rest} left if they run 1 at a time, by" in capsys.readouterr().out
+    stage.rule()
+    assert main(args) == 0
+    assert f"1 of 2 runs to do, 2 at a time: about {rest}\n" in capsys.readouterr().out
+
+
 def test_a_run_that_goes_on_shows_its_step_and_share(stage):
     cell = stage.plan.cells[0]
     folder = stage.home.folder(cell)
@@ -671,6 +788,27 @@ def test_runs_that_take_several_gpus_see_all(stage, monkeypatch):
     assert all("--devices all" in log for log in logs)
 
 
+def test_devices_that_do_not_divide_the_seeds_are_refused_before_anything_starts(stage, capsys):
+    text = PLAN.replace('"1"', '"8"') + "[[vary]]\nname = 'few'\nseeds = 6"
+    args = ["sweep", str(written(stage.folder, text, "plan.toml")), "--out", str(stage.home.path)]
+    said = "task_maze_few: --devices 4 does not divide its number of seeds, which is 6: take 1, 2, 3, 6"
+    for more in ([], ["--status"], ["--only", "task_maze_few"]):
+        assert main([*args, "--devices", "4", *more]) == 2
+        err = capsys.readouterr().err
+        assert f"{said}\n" in err and err.count("\n") == 1 and not stage.home.path.exists()
+    for fits in (["2"], ["all"], ["8", "--only", "task_maze"]):
+        assert main([*args, "--status", "--devices", *fits]) == 0
+
+
+def test_devices_need_not_fit_a_run_that_is_finished(stage, monkeypatch):
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    stage.go()
+    args = ["sweep", str(stage.path), "--out", str(stage.home.path), "--devices", "4"]
+    assert main(args) == 0
+    (stage.home.path / "task_maze" / "manifest.json").unlink()
+    assert main(args) == 2 and len(stage.order()) == 2
+
+
 def test_the_sharing_service_is_advised_where_it_does_not_run(stage, capsys, monkeypatch):
     monkeypatch.chdir(stage.folder)
     monkeypatch.delenv("JAX_PLATFORMS", raising=False)
@@ -713,11 +851,11 @@ def test_killed_a_cell_goes_on_to_the_bytes_of_a_plain_run(tmp_path, capsys, mon
     thread.start()
     assert main(["sweep", "s.toml", "--save-every", "0"]) == 1
     thread.join()
-    assert "failed (signal 9)" in capsys.readouterr().out
+    assert "task_maze: killed (signal 9); checkpoint at step 1,000; see" in capsys.readouterr().out
     assert main(["sweep", "s.toml", "--status"]) == 0
     assert "killed at 1," in capsys.readouterr().out
     assert main(["sweep", "s.toml"]) == 0
-    assert "goes on from 1," in capsys.readouterr().out
+    assert "goes on from 1,000" in capsys.readouterr().out
     for name in ("config.json", "episodes.csv", "windows.csv", "maps.npz", "replays.jsonl"):
         assert (folder / name).read_bytes() == (tmp_path / "plain" / name).read_bytes(), name
     state = Path("checkpoints", "000002000", "state.npz")

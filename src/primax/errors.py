@@ -14,9 +14,18 @@ class InputError(ValueError):
 class RunError(Exception):
     """A run cannot go on; the message is one line that says what happened and what is kept."""
 
+    status = 1
+    """The exit status of a command that it ends."""
+
 
 class StoppedError(RunError):
     """A run was asked to stop, and has."""
+
+
+class LeftError(RunError):
+    """Some of the runs are left to other processes, which have not finished them yet."""
+
+    status = 3
 
 
 def one_line(text: object) -> str:

@@ -124,7 +124,7 @@ def main(argv: list[str] | None = None) -> int:
         return 2
     except RunError as error:
         sys.stderr.write(f"primax: {one_line(error)}\n")
-        return 1
+        return error.status
     except KeyboardInterrupt:
         sys.stderr.write("primax: stopped\n")
         return 130

@@ -15,7 +15,7 @@ from primax.cli import study
 from primax.cli.common import SAME_BITS, start_jax, work_console
 from primax.errors import InputError, RunError, check_choice, check_range
 from primax.output.figure import matplotlib
-from primax.output.sheet import clock
+from primax.output.sheet import clock, counted
 from primax.paper import reproduce
 from primax.paper.evidence import Runs
 from primax.paper.experiments import CELLS, SCALES, select
@@ -110,7 +110,9 @@ def run(args: argparse.Namespace) -> None:
     if args.write_plan:
         can = [cell for cell in cells if cell.variant.is_available]
         written = reproduce.put_plan(home, as_sweep(home, can))
-        console.print(f"{len(can)} runs in {written}; primax sweep {home.runs} makes them")
+        console.print(
+            f"{counted(len(can), 'run')} in {written}; primax sweep {home.runs} makes them"
+        )
         return
     if not args.no_pages:
         matplotlib()  # before hours of work, not after
@@ -148,7 +150,7 @@ def _work(console: Console, home: Home, tasks: list[Task], jobs: int) -> None:
         console.print("nothing to run: every run that was asked for and can be made is finished")
         return
     left = clock(reproduce.in_all(tasks, jobs, jax.default_backend()))
-    console.print(f"{len(tasks)} runs, {jobs} at a time: about {left}")
+    console.print(f"{counted(len(tasks), 'run')}, {jobs} at a time: about {left}")
     board = Board(console, home, tasks, jobs)
     reproduce.work_all(home, tasks, jobs, board.watch, console.print)
 

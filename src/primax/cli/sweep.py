@@ -2,40 +2,41 @@
 runs are continued."""
 
 import argparse
-import time
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
 from rich.console import Console
-from rich.live import Live
-from rich.text import Text
 
 from primax.adapters.trackers import tracker
 from primax.agent.devices import parse_devices
 from primax.cli.common import work_console
 from primax.cli.train import devices_option, save_option, track_option
 from primax.config.fields import flatten, parse_pairs
-from primax.errors import check_choice, check_range
+from primax.errors import InputError, LeftError, check_choice, check_range
 from primax.output.sheet import clock
-from primax.paper.predict import at_pace, side_by_side
+from primax.paper.predict import side_by_side
 from primax.sweep import launch
+from primax.sweep.board import Board
 from primax.sweep.dask import client, dask
 from primax.sweep.launch import GPU
-from primax.sweep.plan import read_plan
+from primax.sweep.plan import Plan, read_plan
 from primax.sweep.remote import Sweep
 from primax.sweep.slurm import executor, slurm
 from primax.sweep.slurm_config import EXTRA, SlurmConfig, configured
-from primax.sweep.stand import PLAN, Home, Stand, begin, check_home, in_order, stand, told
+from primax.sweep.stand import FINISHED, PLAN, Home, Stand, begin, check_home, in_order, stand, told
 from primax.sweep.work import Account, work_all
 
-LOCAL = "local"
+LOCAL, JOBS = "local", 1
 LAUNCHERS = (LOCAL, "slurm", "dask")
-LIVE_EVERY_S, PLAIN_EVERY_S = 1.0, 60.0
-"""Seconds between looks at the folders, in a terminal and elsewhere."""
 
 
 def options(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = (
+        "Exit status: 0 if every run is finished, 1 if one failed or the sweep was stopped, 2 for "
+        "wrong input, 3 if none failed but some were left to other processes, which have not "
+        "finished them yet."
+    )
     parser.add_argument(
         "plan", type=Path, help=f"a plan in TOML, or the folder of a sweep, which has its {PLAN}"
     )
@@ -48,9 +49,8 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--jobs",
         type=int,
-        default=1,
         metavar="K",
-        help="how many runs at the same time, on each GPU if there are some (default: %(default)s)",
+        help=f"how many runs at the same time, on each GPU if there are some (default: {JOBS})",
     )
     parser.add_argument(
         "--status", "--plan", action="store_true", help="only print where every run stands"
@@ -84,23 +84,20 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    check_choice("--launcher", args.launcher, LAUNCHERS)
-    check_range("--jobs", args.jobs, 1, 1_000)
-    check_range("--save-every", args.save_every, 0, 1e6)
-    tracker(args.track)  # a wrong name ends here
-    is_folder = args.plan.is_dir()
-    home = Home(args.out or (args.plan if is_folder else Path(args.plan.stem)))
-    plan = read_plan(args.plan / PLAN if is_folder else args.plan)
-    check_home(home, plan)
+    jobs = JOBS if args.jobs is None else args.jobs
+    _check(args, jobs)
+    home, plan = _opened(args)
     job_settings = plan.slurm | parse_pairs(args.slurm, "--slurm")
     configured(job_settings)
-    if args.devices is not None:
-        parse_devices(args.devices, "--devices")
     cells = plan.only(args.only)
-    platform, places = _room(args)
+    platform, places = _room(args, jobs)
     stands = [stand(home, cell) for cell in cells]
+    if args.devices is not None:
+        _check_devices(parse_devices(args.devices, "--devices"), stands)
     if args.status:
-        print("\n".join(told(home, stands, len(places) or len(stands), platform)))
+        num = len(places) or len(stands)
+        is_known = bool(args.jobs and places)  # a folder does not say how many a sweep was given
+        print("\n".join(told(home, stands, num, platform, is_known)))
         return
     console, account = work_console(), Account()
     board = Board(console, home, in_order(stands, platform), account, platform)
@@ -111,17 +108,51 @@ def run(args: argparse.Namespace) -> None:
         _announce(console, args, board, places)
         with board:
             work_all(home, board.stands, launcher, account, board.say, sweep.options)
-    held = f"; left to other processes: {', '.join(account.held)}" if account.held else ""
-    through = f"{len(account.through)} of {len(cells)} runs are finished{held}"
+    left = [name for name in account.held if stand(home, sweep.cells[name]).state != FINISHED]
+    through = f"{len(cells) - len(left)} of {len(cells)} runs are finished"
     console.print(f"{through}; see primax report {home.path}", soft_wrap=True)
+    if left:
+        raise LeftError(
+            f"left to other processes, and not finished: {', '.join(left)}; when those processes "
+            "have ended, the same command makes what is missing"
+        )
 
 
-def _room(args: argparse.Namespace) -> tuple[str, list[launch.Place]]:
+def _check(args: argparse.Namespace, jobs: int) -> None:
+    """Refuses what can be known to be wrong without looking at a plan."""
+    check_choice("--launcher", args.launcher, LAUNCHERS)
+    check_range("--jobs", jobs, 1, 1_000)
+    check_range("--save-every", args.save_every, 0, 1e6)
+    tracker(args.track)  # a wrong name ends here
+
+
+def _opened(args: argparse.Namespace) -> tuple[Home, Plan]:
+    """The folder and the plan, if they fit each other."""
+    is_folder = args.plan.is_dir()
+    home = Home(args.out or (args.plan if is_folder else Path(args.plan.stem)))
+    plan = read_plan(args.plan / PLAN if is_folder else args.plan)
+    check_home(home, plan)
+    return home, plan
+
+
+def _check_devices(num: int | None, stands: list[Stand]) -> None:
+    """Refuses a number that does not divide the seeds of a run which is still to be made."""
+    for one in stands:
+        seeds = len(one.cell.given_seeds)
+        if one.state != FINISHED and num and seeds % num:
+            fit = ", ".join(str(n) for n in range(1, seeds + 1) if seeds % n == 0)
+            raise InputError(
+                f"{one.cell.name}: --devices {num} does not divide its number of seeds, which is "
+                f"{seeds}: take {fit}"
+            )
+
+
+def _room(args: argparse.Namespace, jobs: int) -> tuple[str, list[launch.Place]]:
     """What the runs will have, and the places for them here; none where others look after that."""
     if args.launcher != LOCAL:
         return "gpu", []
     gpus = launch.devices()
-    places = launch.places(args.jobs, [] if args.devices else gpus)  # who takes several sees all
+    places = launch.places(jobs, [] if args.devices else gpus)  # who takes several sees all
     return "gpu" if gpus else "cpu", places
 
 
@@ -149,7 +180,7 @@ def _launcher(
 
 
 def _announce(
-    console: Console, args: argparse.Namespace, board: "Board", places: list[launch.Place]
+    console: Console, args: argparse.Namespace, board: Board, places: list[launch.Place]
 ) -> None:
     """How much there is to do, and how long it should take."""
     seconds = list(board.seconds.values())
@@ -157,68 +188,9 @@ def _announce(
     if not places:
         console.print(f"{todo}, by {args.launcher}", soft_wrap=True)
         return
-    left = clock(side_by_side(seconds, min(len(places), len(seconds)), board.platform))
+    left = clock(side_by_side(seconds, len(places), board.platform))
     num = len({place.get(GPU) for place in places if GPU in place})
     where = f" on {num} GPUs" if num > 1 else ""
     console.print(f"{todo}, {len(places)} at a time{where}: about {left}", soft_wrap=True)
-    if num and args.jobs > 1 and not launch.has_mps():
+    if len(places) > num > 0 and not launch.has_mps():
         console.print("runs share a GPU better after: nvidia-cuda-mps-control -d", soft_wrap=True)
-
-
-class Board:
-    """How far the cells are: lines that change in a terminal, plain ones elsewhere."""
-
-    def __init__(
-        self,
-        console: Console,
-        home: Home,
-        stands: list[Stand],
-        account: Account,
-        platform: str,
-    ):
-        self.console, self.home, self.account = console, home, account
-        self.stands, self.platform = stands, platform
-        self.began_at = {one.cell.name: one.share for one in stands}
-        self.seconds = {one.cell.name: one.left(platform) for one in stands}
-        self.live = Live(console=console, auto_refresh=False) if console.is_terminal else None
-        self.every_s = LIVE_EVERY_S if self.live else PLAIN_EVERY_S
-        self.began = self.looked_at = time.monotonic()
-
-    def __enter__(self) -> "Board":
-        if self.live:
-            self.live.__enter__()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self.live:
-            self.live.update("", refresh=True)
-            self.live.__exit__(None, None, None)
-
-    def say(self, line: str) -> None:
-        self.console.print(line, soft_wrap=True)
-
-    def tick(self) -> None:
-        """Looks at the folders now and then, and says how far the running cells are."""
-        if time.monotonic() - self.looked_at < self.every_s:
-            return
-        self.looked_at = time.monotonic()
-        text = "\n".join(self._lines())
-        if self.live:
-            self.live.update(Text(text), refresh=True)
-        else:
-            self.say(text)
-
-    def _lines(self) -> list[str]:
-        at_work = [stand(self.home, cell) for cell in self.account.running.values()]
-        rows = [f"{one.cell.name}: {one.done:,} ({one.share:.0%})" for one in at_work]
-        over = {*self.account.through, *self.account.failed, *self.account.held}
-        shares = {one.cell.name: self._since(one) for one in at_work} | dict.fromkeys(over, 1.0)
-        done = sum(self.seconds[name] * share for name, share in shares.items())
-        through = f"{len(self.account.through)} of {len(self.seconds)} runs are finished"
-        left = at_pace(time.monotonic() - self.began, done, sum(self.seconds.values()))
-        return [*rows, f"{through}; {left}"]
-
-    def _since(self, one: Stand) -> float:
-        """Of what was to be done of a cell, the share that is."""
-        before = self.began_at[one.cell.name]
-        return max(0.0, one.share - before) / (1 - before) if before < 1 else 1.0

@@ -152,7 +152,12 @@ def p_value(value: float) -> str:
 
 def clock(seconds: float) -> str:
     """Seconds, minutes or hours, whichever reads best."""
-    minutes = round(seconds / 60)
-    if minutes < 1:
+    if round(seconds) < 60:
         return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 120 else f"{minutes / 60:.1f} h"
+
+
+def counted(num: int, what: str) -> str:
+    """`1 run`, `2 runs`."""
+    return f"{num} {what}{'' if num == 1 else 's'}"

@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 
-from primax.output.sheet import aligned, clock
+from primax.output.sheet import aligned, clock, counted
 from primax.paper.experiments import Cell
 from primax.paper.reproduce import HALFWAY, Home, Task, in_all
 from primax.runs.read import BROKEN
@@ -26,7 +26,7 @@ def told(home: Home, tasks: list[Task], jobs: int, platform: str) -> Iterator[st
             yield f"{task.cell.name} cannot be used: {task.why}"
     counts = Counter(task.state for task in tasks)
     states = ", ".join(f"{num} {state}" for state, num in counts.items())
-    yield f"{len(tasks)} runs, each in {home.runs}/CELL: {states}"
+    yield f"{counted(len(tasks), 'run')}, each in {home.runs}/CELL: {states}"
     if any(task.is_open for task in tasks):
         seconds = in_all(tasks, jobs, platform)
         how = "one after another" if jobs == 1 else f"{jobs} side by side"

@@ -63,10 +63,12 @@ def cores() -> int:
 
 def side_by_side(seconds: Iterable[float], num: int, platform: str) -> float:
     """Seconds of all, in this order, `num` at a time, each begun when there is room; they share a
-    CPU's cores."""
+    CPU's cores. Those that are finished take no time, and no room."""
+    left = [each for each in seconds if each]
+    num = max(1, min(num, len(left)))
     share = 1.0 if platform == "gpu" else min(1.0, cores() / (CPU_CORES * num))
     busy = [0.0] * num
-    for each in seconds:
+    for each in left:
         busy[busy.index(min(busy))] += each
     return max(busy) / share
 

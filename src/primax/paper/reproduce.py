@@ -139,7 +139,6 @@ def in_order(tasks: list[Task]) -> list[Task]:
 
 def in_all(tasks: list[Task], num: int, platform: str) -> float:
     """Seconds, `num` tasks side by side, each begun when there is room; they share a CPU's cores."""
-    num = min(num, sum(task.is_open for task in tasks))
     return side_by_side((task.seconds for task in in_order(tasks)), num, platform)
 
 

@@ -1,5 +1,6 @@
 """How a run shows itself: one live line in a terminal or a notebook, plain lines elsewhere."""
 
+import re
 import sys
 import time
 from types import TracebackType
@@ -15,6 +16,8 @@ from primax.output.sheet import clock
 ROLLING = 20
 PLAIN_EVERY_S = 10.0
 LIVE_EVERY_S = 0.25
+MOVES = re.compile(r"\S{10} [\d,]+/[\d,]+  .*  score \S+  ")
+"""In a line of progress, also where what writes it has no bars and no ε."""
 
 
 def is_watched() -> bool:
@@ -36,7 +39,7 @@ class Cell:
         self.lines: list[str] = []
         self.moving, self.shown_at, self.handle = "", 0.0, None
 
-    def print(self, line: object) -> None:
+    def print(self, line: object, soft_wrap: bool = True) -> None:
         self.lines.append(str(line))
         self._show()
 
@@ -117,7 +120,7 @@ class Reporter:
             self.live.update(line, refresh=is_last)
         elif is_first or is_last or now - self.told_at > PLAIN_EVERY_S:
             self.told_at = now
-            self.console.print(line)
+            self.console.print(line, soft_wrap=True)  # whoever reads a log finds it whole
 
     def _line(self, progress: Progress, now: float) -> Text:
         """Steps a second are over all seeds, since learning began; the score is the mean of the

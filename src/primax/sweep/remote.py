@@ -13,8 +13,9 @@ from typing import Any
 from primax.errors import StoppedError
 from primax.runs.stops import interrupts
 from primax.sweep.launch import CANNOT_START, Ended
+from primax.sweep.logs import last_words
 from primax.sweep.plan import Cell
-from primax.sweep.stand import FINISHED, RUNNING, Home, last_words, stand
+from primax.sweep.stand import FINISHED, RUNNING, Home, stand
 from primax.sweep.work import PRIMAX
 
 EVERY_S = 1.0

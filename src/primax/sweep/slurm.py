@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from primax.errors import InputError, one_line
+from primax.output.sheet import counted
 from primax.sweep.launch import Ended, Work
 from primax.sweep.remote import Job, Sweep, follow
 from primax.sweep.slurm_config import configured
@@ -45,9 +46,8 @@ def slurm(works: Iterator[Work], executor: Any, sweep: Sweep) -> Iterator[Ended]
     if not names:
         return
     jobs = _submit(executor, [sweep.command(name) for name in names])
-    sweep.say(
-        f"{len(jobs)} jobs: {jobs[0].job_id} to {jobs[-1].job_id}; they write to {executor.folder}"
-    )
+    which = " to ".join(dict.fromkeys((jobs[0].job_id, jobs[-1].job_id)))
+    sweep.say(f"{counted(len(jobs), 'job')}: {which}; they write to {executor.folder}")
     yield from follow(sweep, {name: _job(job) for name, job in zip(names, jobs, strict=True)})
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
-from primax.config.fields import Range, check, override
+from primax.config.fields import Range, check, flatten, override
 from primax.errors import InputError
 
 EXTRA = "extra."
@@ -41,4 +41,6 @@ def configured(settings: Mapping[str, str]) -> tuple[SlurmConfig, dict[str, str]
     try:
         return override(SlurmConfig(), own), extra
     except InputError as error:
-        raise InputError(f"slurm: {error}; {EXTRA}NAME is any other parameter of sbatch") from error
+        others = f" ({EXTRA}NAME is any other parameter of sbatch)"
+        is_known = own.keys() <= flatten(SlurmConfig()).keys()
+        raise InputError(f"slurm: {error}{'' if is_known else others}") from error

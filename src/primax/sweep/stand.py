@@ -3,30 +3,24 @@
 OUT/plan.toml  OUT/CELL/ (a run's folder)  OUT/logs/CELL.log (locked while its process lives)
 """
 
-import os
-import re
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from primax import files
-from primax.errors import InputError, one_line
-from primax.output.sheet import ABSENT, aligned, clock
+from primax.errors import InputError
+from primax.output.sheet import ABSENT, aligned, clock, counted
 from primax.paper.predict import predict_run, side_by_side
 from primax.runs import checkpoints, disk
 from primax.runs.read import BROKEN, UNFINISHED, Run, check_same, find_run, open_run, reached
 from primax.runs.stops import is_claimed
+from primax.sweep.logs import last_words
 from primax.sweep.plan import Cell, Plan, read_plan
 
 WAITING, RUNNING, FINISHED, FAILED, KILLED = "waiting", "running", "finished", "failed", "killed"
 PLAN, LOGS = "plan.toml", "logs"
-ENDED = "primax sweep: it ended with status"
-"""Before the status, on a log's last line, where a process did not end well."""
-TAIL = 8_192
-"""Bytes of a log in which its last lines are looked for."""
 COLUMNS = ("cell", "seeds × steps", "state", "predicted", "taken")
 
 
@@ -133,6 +127,14 @@ def _reached(folder: Path) -> int:
         return 0
 
 
+def saved(home: Home, cell: Cell) -> int:
+    """The step of its newest checkpoint, 0 where there is none: what the tables have more is cut."""
+    try:
+        return checkpoints.newest_step(home.folder(cell))
+    except (OSError, InputError):
+        return 0
+
+
 def _taken(run: Run, is_live: bool = False) -> float:
     """Seconds of a run's parts that are known, and since the last began where it goes on."""
     known = [*run.seconds("compile_s"), *run.seconds("run_s")]
@@ -146,47 +148,30 @@ def _taken(run: Run, is_live: bool = False) -> float:
     return seconds
 
 
-def last_words(log: Path) -> tuple[int, str]:
-    """The status a cell's last process ended with, 0 where none is noted, and its last line."""
-    try:
-        with files.opened(log) as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL))
-            lines = file.read(TAIL).decode("utf-8", "replace").splitlines()
-    except OSError:
-        return 0, ""
-    lines = [line for line in lines if line.strip()]
-    noted = re.fullmatch(rf"{ENDED} (-?\d{{1,5}})", lines[-1]) if lines else None
-    said = lines[:-1] if noted else lines
-    return int(noted[1]) if noted else 0, one_line(said[-1].strip()) if said else ""
-
-
-def note_end(log: Path, status: int) -> None:
-    """Leaves in a log how its process ended, for whoever looks at the folder later."""
-    if status and not last_words(log)[0]:  # whoever is nearer to the process may have noted it
-        with suppress(OSError, InputError):  # a full disk may be why it ended
-            disk.append(log, f"{ENDED} {status}\n".encode())
-
-
 def in_order(stands: list[Stand], platform: str) -> list[Stand]:
     """The longest first, so that no place is left alone with one at the end."""
     return sorted(stands, key=lambda one: -one.left(platform))
 
 
-def told(home: Home, stands: list[Stand], places: int, platform: str) -> Iterator[str]:
-    """A line a cell, then what failed and why, and how long the rest should take."""
+def told(
+    home: Home, stands: list[Stand], places: int, platform: str, is_known: bool = True
+) -> Iterator[str]:
+    """A line a cell, then what failed and why, and how long the rest should take with so many at a
+    time, which may be known or only assumed."""
     yield from aligned([COLUMNS, *(_row(one, platform) for one in stands)], numbers=2)
     yield ""
     for one in stands:
         if one.state == FAILED:
             yield f"{one.cell.name} failed: {one.why}; see {home.log(one.cell)}"
-    yield f"{len(stands)} runs, each in {home.path}/CELL: {counted(stands)}"
+    yield f"{counted(len(stands), 'run')}, each in {home.path}/CELL: {states(stands)}"
     seconds = [one.left(platform) for one in in_order(stands, platform)]
     if any(seconds):
-        left = clock(side_by_side(seconds, min(places, len(seconds)), platform))
-        yield f"about {left} left, {places} at a time, by rates measured on other machines"
+        left = clock(side_by_side(seconds, places, platform))
+        how = f", {places}" if is_known else f" if they run {places}"
+        yield f"about {left} left{how} at a time, by rates measured on other machines"
 
 
-def counted(stands: list[Stand]) -> str:
+def states(stands: list[Stand]) -> str:
     """How many are in each state."""
     counts = Counter(one.state for one in stands)
     return ", ".join(f"{num} {state}" for state, num in counts.items())

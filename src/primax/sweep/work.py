@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from primax.errors import RunError, StoppedError
 from primax.runs.stops import is_claimed
 from primax.sweep.launch import Ended, Launcher, Work
+from primax.sweep.logs import last_words, note_end
 from primax.sweep.plan import Cell
-from primax.sweep.stand import FINISHED, LOGS, RUNNING, Home, Stand, last_words, note_end, stand
+from primax.sweep.stand import FINISHED, LOGS, RUNNING, Home, Stand, saved, stand
 
 Say = Callable[[str], object]
 PRIMAX = (sys.executable, "-m", "primax")
@@ -58,7 +59,8 @@ def work_all(
             elif now.state == RUNNING:
                 leave(cell.name)
             else:
-                say(f"{cell.name}: {'begins' if not now.done else f'goes on from {now.done:,}'}")
+                at = saved(home, cell)
+                say(f"{cell.name}: {f'goes on from {at:,}' if at else 'begins'}")
                 account.running[cell.name] = cell
                 yield Work(cell.name, command(home, cell, options), home.log(cell))
 
@@ -95,5 +97,7 @@ def _told(home: Home, cell: Cell, ended: Ended, account: Account, num: int) -> s
         account.through.append(cell.name)
         return f"done, {len(account.through)} of {num}"
     account.failed.append(cell.name)
-    how = f"status {status}" if status > 0 else f"signal {-status}"
-    return f"failed ({how}): {ended.why or last_words(log)[1]}; see {log}"
+    if status < 0:  # by nothing that it could have said
+        at = saved(home, cell)
+        return f"killed (signal {-status}){f'; checkpoint at step {at:,}' if at else ''}; see {log}"
+    return f"failed (status {status}): {ended.why or last_words(log)[1]}; see {log}"
