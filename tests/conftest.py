@@ -17,7 +17,7 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_default_matmul_precision", "highest")
 # Most of a test's time is the compiler's, and this takes a third of it. It changes how the machine
 # code of this process is made, not what it means; commands started by a test are compiled as a
-# user's are.
+# user's are, but for those that take `QUICK_CHILDREN`.
 jax.config.update("jax_disable_most_optimizations", True)
 QUICKER = {"xla_cpu_use_fusion_emitters": False, "xla_cpu_parallel_codegen_split_count": 1}
 
@@ -52,9 +52,13 @@ def quick_options(*args, make_options=compiler.get_compile_options, **kwargs):
     return options
 
 
+QUICK_CHILDREN = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
+"""Surroundings in which commands that a test starts are compiled quickly too."""
+
 with contextlib.suppress(jax.errors.JaxRuntimeError):  # another version may not know the option
     jax.jit(lambda x: x, compiler_options=QUICKER)(0.0)
     compiler.get_compile_options = quick_options
+    QUICK_CHILDREN["XLA_FLAGS"] = " ".join(f"--{name}={x}".lower() for name, x in QUICKER.items())
 
 
 def pytest_runtest_teardown(item, nextitem) -> None:
@@ -95,6 +99,13 @@ def optimised():
     jax.config.update("jax_disable_most_optimizations", False)
     yield
     jax.config.update("jax_disable_most_optimizations", True)
+
+
+@pytest.fixture
+def quick_children(monkeypatch):
+    """Commands that the test starts are compiled quickly: for tests of what they do, not of bits."""
+    for name, value in QUICK_CHILDREN.items():
+        monkeypatch.setenv(name, value)
 
 
 @pytest.fixture

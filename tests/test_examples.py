@@ -3,6 +3,7 @@
 import csv
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from conftest import QUICK_CHILDREN
 
 import primax
 
@@ -36,7 +38,8 @@ def loaded(name: str, folder: Path = EXAMPLES):
 def ran(name: str, *words: str) -> str:
     """What an example prints."""
     command = [sys.executable, str(EXAMPLES / f"{name}.py"), *words]
-    done = subprocess.run(command, capture_output=True, text=True)
+    surroundings = os.environ | QUICK_CHILDREN
+    done = subprocess.run(command, capture_output=True, text=True, env=surroundings)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -194,14 +197,14 @@ def test_a_table_in_many_environments_counts_no_step_that_only_resets(monkeypatc
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name, steps, lines",
-    [("noise", "3000", 6), ("own_reward", "3000", 4), ("own_world", "3000", 4)],
+    [("noise", "2000", 6), ("own_reward", "2000", 4), ("own_world", "2000", 4)],
 )
 def test_an_example_that_trains_prints_and_writes(name, steps, lines, tmp_path):
     said = ran(name, "--steps", steps, "--seeds", "2", "--curve", str(tmp_path / "curve.csv"))
     assert len(said.splitlines()) == lines, said
     found = curves(tmp_path / "curve.csv")
     assert len(found) == 2 and all(list(seeds) == ["0", "1"] for seeds in found.values())
-    assert all(seeds["0"][-1][0] <= 3_000 for seeds in found.values())
+    assert all(seeds["0"][-1][0] <= 2_000 for seeds in found.values())
 
 
 def test_the_new_reward_pays_most_for_what_was_never_met(monkeypatch):

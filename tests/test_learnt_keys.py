@@ -18,7 +18,7 @@ from scipy.linalg import eigh
 import primax
 from primax import Codes, Encoded, Place
 from primax.agent.learner import Learner, make_learner
-from primax.agent.training import compile_program, windows
+from primax.agent.training import _traced, compile_program, windows
 from primax.cli import main
 from primax.config.schema import NetConfig
 from primax.errors import InputError, RunError
@@ -353,6 +353,11 @@ def whole_run(learner):
     return jax.tree.leaves((said, last.obs, last.critics, last.reward, last.ring, last.hashed))
 
 
+def program(learner):
+    """All that a run of two seeds is for the compiler."""
+    return [part.lower().as_text() for part in _traced(learner, 2)]
+
+
 PLACE = {"keys.kind": "place"}
 
 
@@ -362,20 +367,29 @@ PLACE = {"keys.kind": "place"}
         ("prime", "maze", PLACE, True),
         ("prime", "maze", {"keys.kind": "simhash"}, True),
         ("count", "butterflies", PLACE, True),
-        pytest.param("count", "butterflies", {}, False, marks=pytest.mark.slow),
-        pytest.param("prime", "two_wings", PLACE, True, marks=pytest.mark.slow),
-        pytest.param("prime", "maze", {"keys.kind": "codes"}, True, marks=pytest.mark.slow),
-        pytest.param("prime", "maze", {"keys.kind": "encoded"}, True, marks=pytest.mark.slow),
+        ("count", "butterflies", {}, False),
+        ("prime", "two_wings", PLACE, True),
+        ("prime", "maze", {"keys.kind": "codes"}, True),
+        ("prime", "maze", {"keys.kind": "encoded"}, True),
         pytest.param(
             "prime", "maze", PLACE | {"reward.novelty": "cfn"}, True, marks=pytest.mark.slow
         ),
-        ("prime", "maze", {}, False),
+        pytest.param("prime", "maze", {}, False, marks=pytest.mark.slow),
     ],
     ids=str,
 )
 def test_the_worlds_own_key_is_not_used(method, world, settings, is_same):
-    """Under another key of the world everything is the same byte; with the given key it is not."""
+    """Under another key of the world it is the same program; with the given key it is not."""
     learner = make_learner(configure(method, world, "smoke", settings))
+    other = Learner(learner.config, shuffled(learner.world), learner.reward)
+    assert (program(learner) == program(other)) == is_same
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("settings", "is_same"), [(PLACE, True), ({}, False)], ids=str)
+def test_nor_does_it_change_a_run(settings, is_same):
+    """Under another key of the world everything is the same byte; with the given key it is not."""
+    learner = make_learner(configure("count", "butterflies", "smoke", settings))
     other = Learner(learner.config, shuffled(learner.world), learner.reward)
     pairs = zip(whole_run(learner), whole_run(other), strict=True)
     assert all(np.array_equal(a, b) for a, b in pairs) == is_same
@@ -387,7 +401,7 @@ def _stop(progress):
 
 
 @pytest.mark.slow
-def test_a_run_that_was_stopped_goes_on_to_the_same_bytes(tmp_path):
+def test_a_run_that_was_stopped_goes_on_to_the_same_bytes(tmp_path, compiled_once):
     """Stopped before a renewal; the one that is due next is made after the resume."""
     settings = {"keys.kind": "place", "replay": 4_000}
     train = partial(primax.train, "prime", "butterflies", 2, "smoke", settings, progress=False)

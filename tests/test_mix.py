@@ -193,7 +193,7 @@ def test_a_bonus_that_counts_nothing_leaves_the_task():
 
 
 @pytest.mark.slow
-def test_two_values_through_the_program(tmp_path, capsys, monkeypatch):
+def test_two_values_through_the_program(tmp_path, capsys, monkeypatch, compiled_once):
     """Trained, stopped and gone on with to the same bytes, and shown; parts add up."""
     monkeypatch.setenv("COLUMNS", "200")
     settings = {"mix.values": "two", "mix.schedule": "linear", "mix.weight": 0.5}

@@ -263,7 +263,7 @@ def test_half_of_the_seeds_is_not_enough(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_run_that_was_made(tmp_path, capsys):
+def test_a_run_that_was_made(tmp_path, capsys, quick_children):
     """N is what the frozen counts have; and of its kept maps alone the tables are made again."""
     line = ["reproduce", "--study", "noise", "--scale", "smoke", "--out", str(tmp_path)]
     assert main([*line, "--only", "prime_two_wings", "--jobs", "1"]) == 0

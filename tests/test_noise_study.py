@@ -202,7 +202,7 @@ def test_every_claim_names_cells_that_are_run():
 
 
 @pytest.mark.slow
-def test_the_study_from_the_command_line(tmp_path, capsys):
+def test_the_study_from_the_command_line(tmp_path, capsys, quick_children):
     """Two of its runs are made, its page is written, and a folder with other settings is not used."""
     out = tmp_path / "study"
     line = ["reproduce", "--study", "noise", "--scale", "smoke", "--out", str(out)]

@@ -429,7 +429,7 @@ def test_a_runs_column_is_the_share_in_its_recorded_episodes(run):
         np.testing.assert_allclose(measure(found, name).values, noise.mean(axis=1))
 
 
-def test_a_run_that_was_stopped_goes_on_to_the_same_bytes(run, tmp_path, optimised):
+def test_a_run_that_was_stopped_goes_on_to_the_same_bytes(tmp_path, optimised, compiled_once):
     def stop(progress):
         if progress.clock == 1_000:
             raise KeyboardInterrupt

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -374,8 +375,10 @@ def test_the_work_is_one_config_and_its_seeds(tmp_path):
 
 
 @pytest.mark.slow
-def test_prime_is_seen_to_learn_at_quick(capsys, tmp_path, optimised):
+def test_prime_is_seen_to_learn_at_quick(capsys, tmp_path, monkeypatch, optimised):
     """On the small Maze its curve passes one half, where a random walker arrives in less than a tenth."""
+    shorter = replace(SCALES["quick"], settings={"maze": {"steps": "20_000"}})
+    monkeypatch.setitem(SCALES, "quick", shorter)
     text = primax(
         capsys, "reproduce", "--scale", "quick", "--only", "prime_maze", "--out", tmp_path
     )

@@ -105,9 +105,8 @@ def test_five_kills_change_no_byte(environment, whole, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1, 3))
-def test_ten_more_kills_change_no_byte(environment, whole, tmp_path, seed):
-    assert_survives(environment, whole, tmp_path / "run", kills=5, seed=seed)
+def test_five_more_kills_change_no_byte(environment, whole, tmp_path):
+    assert_survives(environment, whole, tmp_path / "run", kills=5, seed=1)
 
 
 @pytest.mark.slow

@@ -494,7 +494,9 @@ def test_a_run_is_the_same_twice_and_seeds_differ(run, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_run_that_is_stopped_and_made_longer_has_the_bytes_of_one_in_one_go(run, tmp_path):
+def test_a_run_that_is_stopped_and_made_longer_has_the_bytes_of_one_in_one_go(
+    run, tmp_path, compiled_once
+):
     """Stopped after its second window, taken up; then twice as long."""
     settings = {"world.size": 4, "keys.size": 512, "net.planes": "flat"}
 
