@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/ready
 JOBS ?= 5
 
-.PHONY: help demo paper pages pictures site test test-all test-sb3 lint check bench clean
+.PHONY: help demo paper pages pictures site test test-all test-long test-sb3 lint check bench clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -68,6 +68,9 @@ test: $(READY)  ## the quick tests, before every commit
 test-all: $(READY)  ## every test, the slow ones too
 	$(BIN)/python -m pytest -m ""
 
+test-long: $(READY)  ## those that `make check` leaves out: they are long, and others show nearly the same
+	$(BIN)/python -m pytest -m long
+
 # An environment of its own: torch is large, and the other tests must pass without it.
 .venv-sb3/ready: pyproject.toml constraints.txt
 	@echo "setting up .venv-sb3 with torch and Stable-Baselines3 (about a minute, once)"
@@ -86,7 +89,8 @@ lint: $(READY)  ## format, lint, types
 	then echo "$(BIN)/ty check src"; $(BIN)/ty check src; \
 	else echo "types were not checked: that takes Python 3.11"; fi
 
-check: lint test-all  ## all that a change must pass
+check: lint  ## all that a change must pass: format, lint, types, and every test that is not long
+	$(BIN)/python -m pytest -m "not long"
 
 bench: $(READY)  ## speed of training beside PyTorch, and of the worlds beside gymnax and numpy
 	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'

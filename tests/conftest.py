@@ -69,6 +69,14 @@ def pytest_runtest_teardown(item, nextitem) -> None:
         gc.collect()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items) -> None:
+    """What is long is slow too."""
+    for item in items:
+        if item.get_closest_marker("long"):
+            item.add_marker(pytest.mark.slow)
+
+
 def pytest_collection_finish() -> None:
     """What is there before the first test stays: looking through it for garbage took 8% of the time."""
     gc.collect()

@@ -105,7 +105,7 @@ def by_hand(keys, actions, valid, envs, window, warmup, gamma):
 
 
 @pytest.mark.parametrize(
-    "envs", [pytest.param(1, marks=pytest.mark.slow), 2, pytest.param(3, marks=pytest.mark.slow)]
+    "envs", [pytest.param(1, marks=pytest.mark.long), 2, pytest.param(3, marks=pytest.mark.long)]
 )
 def test_a_reward_is_that_of_the_window_its_step_is_taken_in(envs):
     """Calls may cross boundaries anywhere, and windows need not be whole ticks."""

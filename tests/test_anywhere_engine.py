@@ -24,6 +24,8 @@ SIZES = {
 }
 OURS = ("window", "warmup", "replay", "recent", "net", "reward", "update_every", "critics.batch")
 QUICK = ("prime", "count_place")
+PARTS = ("rnd_snapshot", "ensemble_snapshot", "rnd_lived", "rnd_whitened", "count_codes")
+PARTS += ("prime_learnt", "prime_cfn", "prime_place")
 
 
 def lived(method: str, settings: dict):
@@ -86,6 +88,11 @@ def known(rows, has_keys: bool) -> tuple:
     return (rows.key // 5, rows.next_key) if has_keys else (None, None)
 
 
+def mark(case: str) -> pytest.MarkDecorator:
+    """A reward by another's parts, or a variant, is left to `make test-long`."""
+    return pytest.mark.long if case in PARTS else pytest.mark.slow
+
+
 MINDLESS = ("none", "random", "task")
 """What they pay needs no engine to compare with."""
 CASES = {name: (name, {}) for name in METHODS if name not in MINDLESS} | {
@@ -102,7 +109,7 @@ CASES = {name: (name, {}) for name in METHODS if name not in MINDLESS} | {
 
 
 @pytest.mark.parametrize(
-    "case", [pytest.param(c, marks=[] if c in QUICK else pytest.mark.slow) for c in CASES]
+    "case", [pytest.param(c, marks=() if c in QUICK else mark(c)) for c in CASES]
 )
 def test_the_bonus_outside_equals_the_engine(case):
     method, settings = CASES[case]

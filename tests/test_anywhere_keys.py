@@ -213,7 +213,7 @@ def shots(rng, time: int, envs: int) -> tuple[Transition, np.ndarray]:
     return transitions(obs, actions), cells[:-1] @ [10, 1]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_place_in_an_image_is_the_square_that_actions_move():
     """After 2,000 steps nine of ten keys name the square's block; before, next to none.
 

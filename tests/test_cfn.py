@@ -195,6 +195,7 @@ def test_steps_of_no_known_number_are_refused():
         novelty.learn(novelty.init(KEY), batch(0), KEY)
 
 
+@pytest.mark.slow
 def test_a_run_is_the_same_twice_and_seeds_differ():
     small = {"reward.novelty": "cfn", "reward.heads": 1, "reward.calibration": 8, "steps": 1_500}
     a, b = (primax.train("prime", "maze", 2, "smoke", small) for _ in range(2))

@@ -61,7 +61,8 @@ def killed(here: int, folder: Path, *args: object) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("case", "seeds", "on"), [("prime", 4, 2), ("place", 4, 2), ("task", 8, 8)]
+    ("case", "seeds", "on"),
+    [("prime", 4, 2), pytest.param("place", 4, 2, marks=pytest.mark.long), ("task", 8, 8)],
 )
 def test_a_seeds_numbers_are_those_of_its_devices_seeds_alone(case, seeds, on):
     """8 seeds on 4 devices are seeds 0 and 1, 2 and 3 and so on, each pair alone on one device.
@@ -119,7 +120,7 @@ def test_killed_it_goes_on_with_others_only_if_told(tmp_path, begun, then, width
     said = told(2, "resume", folder, "--devices", then, status=2)
     assert f"devices was {begun}, is now {then}: {widths}" in said and "--anyway" in said
     assert f"going on from step {clock:,}" in told(
-        4, "resume", folder, "--devices", then, "--anyway"
+        2, "resume", folder, "--devices", then, "--anyway"
     )
     run = open_run(folder)
     assert run.is_finished and run.devices == then and len(run.episodes["seed"]) == 4 * 20

@@ -132,7 +132,7 @@ def test_a_world_that_ends_says_so_under_gymnasium(monkeypatch):
         gymnasium.registry.pop("primax/Ends-v0")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_prime_in_the_world_can_be_explained(added, capsys, tmp_path):
     run = tmp_path / "run"
     told(capsys, "train", "prime", "corridor", *SMOKE, "--out", run)

@@ -197,7 +197,11 @@ def test_a_table_in_many_environments_counts_no_step_that_only_resets(monkeypatc
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name, steps, lines",
-    [("noise", "2000", 6), ("own_reward", "2000", 4), ("own_world", "2000", 4)],
+    [
+        pytest.param("noise", "2000", 6, marks=pytest.mark.long),
+        pytest.param("own_reward", "2000", 4, marks=pytest.mark.long),
+        ("own_world", "2000", 4),
+    ],
 )
 def test_an_example_that_trains_prints_and_writes(name, steps, lines, tmp_path):
     said = ran(name, "--steps", steps, "--seeds", "2", "--curve", str(tmp_path / "curve.csv"))

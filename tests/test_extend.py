@@ -184,7 +184,7 @@ def test_maps_come_back_as_they_were_written(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["prime", "smirl"])
+@pytest.mark.parametrize("method", [pytest.param("prime", marks=pytest.mark.long), "smirl"])
 def test_a_run_made_longer_has_the_bytes_of_one_made_at_once(made, tmp_path, capsys, method):
     short, whole = made(method)
     folder = shutil.copytree(short, tmp_path / "run")

@@ -125,7 +125,7 @@ def test_the_square_of_an_image_is_where_its_block_is():
     assert table.rows == (("100", "2 of 3", "0.95, 0.90, 1.00"),)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_drift_at_smoke_scale(tmp_path, monkeypatch):
     """At the renewals after 1, 2, 3, 4 and 5 windows of 500, and at no other time."""
     out = tmp_path / "found.json"
@@ -139,7 +139,7 @@ def test_drift_at_smoke_scale(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["place", "cfn"])
+@pytest.mark.parametrize("kind", ["place", pytest.param("cfn", marks=pytest.mark.long)])
 def test_counts_at_smoke_scale(tmp_path, monkeypatch, kind):
     out = tmp_path / "found.json"
     words = ["counts", "maze", kind, "--preset", "smoke", "--seeds", "0-0", "--out", str(out)]

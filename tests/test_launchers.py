@@ -186,7 +186,7 @@ def test_asked_to_stop_dask_says_what_goes_on(far, dask_local, cluster):
     assert far.go(launcher=dask_local()).held in ([], ["task_maze"])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_worker_of_dask_that_is_killed_is_replaced(far, dask_local, cluster):
     """Its process lives on with the cell's lock, so another leaves the cell to it."""
     far.rule(count_maze="wait")

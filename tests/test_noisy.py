@@ -511,7 +511,7 @@ def test_a_suites_world_trains_and_is_read(kind, tmp_path, monkeypatch):
     assert primax.evaluate(tmp_path / "a", episodes=20).noise.shape == (1, 20)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_prime_is_explained_beside_a_switch(tmp_path, capsys):
     folder = str(tmp_path / "prime")
     args = ["train", "prime", "noisy:butterflies", "--preset", "smoke", "--seeds", "2"]

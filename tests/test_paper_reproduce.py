@@ -374,7 +374,7 @@ def test_the_work_is_one_config_and_its_seeds(tmp_path):
         reproduce.work(home, CELL, reproduce.Listener())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_prime_is_seen_to_learn_at_quick(capsys, tmp_path, monkeypatch, optimised):
     """On the small Maze its curve passes one half, where a random walker arrives in less than a tenth."""
     shorter = replace(SCALES["quick"], settings={"maze": {"steps": "20_000"}})

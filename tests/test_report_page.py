@@ -485,7 +485,7 @@ def test_a_page_of_scraps_opens_without_a_word(browser, tmp_path):
     found.context.close()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_forty_runs_open_within_two_seconds(browser, tmp_path):
     """15 seeds, 2,500 episodes, maps and replays: under 10 MB."""
     for name in [*CELLS][:40]:

@@ -104,7 +104,7 @@ def test_five_kills_change_no_byte(environment, whole, tmp_path):
     assert_survives(environment, whole, tmp_path / "run", kills=5, seed=0)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_five_more_kills_change_no_byte(environment, whole, tmp_path):
     assert_survives(environment, whole, tmp_path / "run", kills=5, seed=1)
 

@@ -144,7 +144,13 @@ def test_the_same_seeds_give_the_same_bits_others_do_not_and_a_checkpoint_keeps_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("method", "world"), RUNS.items())
+@pytest.mark.parametrize(
+    ("method", "world"),
+    [
+        pytest.param(*run, marks=pytest.mark.long if run[0] in COSTLY else ())
+        for run in RUNS.items()
+    ],
+)
 def test_the_learner_gives_the_same_bits_twice_under_every_method(method, world):
     state, said = same_bits_twice(lived(tiny(method, world, **SMALL.get(method, {}))))
     assert is_finite((state.critics, state.reward, said["window"]))
@@ -154,7 +160,9 @@ def test_the_learner_gives_the_same_bits_twice_under_every_method(method, world)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("novelty", ["rnd", "ensemble", "cfn"])
+@pytest.mark.parametrize(
+    "novelty", ["rnd", *(pytest.param(x, marks=pytest.mark.long) for x in ("ensemble", "cfn"))]
+)
 def test_prime_runs_on_a_learnt_novelty(novelty):
     small = {"reward.heads": "1", "reward.calibration": "8", "reward.probes": "2"}
     config = tiny("prime", "maze", **small | {"reward.novelty": novelty})

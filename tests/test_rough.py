@@ -243,7 +243,7 @@ def test_an_older_checkpoint_is_not_taken_in_silence(copied, capsys):
     assert "a newer checkpoint cannot be used" in told(capsys, "export", copied)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_nor_when_it_is_explained(capsys, tmp_path):
     run = tmp_path / "run"
     told(capsys, "train", "prime", *TASK[2:], "--save-every", "0", "--out", run)

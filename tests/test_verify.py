@@ -99,7 +99,12 @@ def _other_gamma(monkeypatch):
             {"lemma2_window", "reward_clip", "look_ahead"},
             {"stationarity_bucket", "targets_zeta", "logged_bounds"},
         ),
-        (_other_gamma, {"contraction_butterfly"}, {"targets_zeta", "reward_clip", "look_ahead"}),
+        pytest.param(
+            _other_gamma,
+            {"contraction_butterfly"},
+            {"targets_zeta", "reward_clip", "look_ahead"},
+            marks=pytest.mark.long,
+        ),
     ],
 )
 def test_a_fault_in_training_is_named(capsys, monkeypatch, tmp_path, plant, fails, holds):

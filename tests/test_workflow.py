@@ -22,11 +22,12 @@ def test_the_versions_are_those_of_the_package():
 
 
 def test_it_runs_what_a_change_must_pass_with_that_python():
-    *_, python, last = JOB["steps"]
+    *_, python, checks, long = JOB["steps"]
     assert python["with"]["python-version"] == "${{ matrix.python }}"
     assert python["with"]["cache-dependency-path"] == "constraints.txt"
-    assert last["run"] == ".ci/run" and (ROOT / ".ci/run").stat().st_mode & 0o100
-    assert last["env"] == {"PIP_EXTRA_INDEX_URL": "${{ vars.PIP_EXTRA_INDEX_URL }}"}
+    assert checks["run"] == ".ci/run" and (ROOT / ".ci/run").stat().st_mode & 0o100
+    assert long == {"run": "make test-long"}
+    assert checks["env"] == {"PIP_EXTRA_INDEX_URL": "${{ vars.PIP_EXTRA_INDEX_URL }}"}
     # setup-python puts its `python3` first; with another name here the matrix would mean nothing.
     assert "\nPYTHON ?= python3\n" in (ROOT / "Makefile").read_text(encoding="utf-8")
     assert "python" not in re.sub(r"#.*", "", (ROOT / ".ci/run").read_text(encoding="utf-8"))
