@@ -108,7 +108,10 @@ def test_killed_it_goes_on_with_as_many_devices_and_with_others_only_if_told(tmp
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("begun", "then", "widths"),
-    [(2, 1, "2 seeds a device are now 4"), (1, 2, "4 seeds a device are now 2")],
+    [
+        (2, 1, "2 seeds a device are now 4"),
+        pytest.param(1, 2, "4 seeds a device are now 2", marks=pytest.mark.long),
+    ],
 )
 def test_killed_it_goes_on_with_others_only_if_told(tmp_path, begun, then, widths):
     """What it had until its checkpoint stays. What comes then equals what is said above, and the

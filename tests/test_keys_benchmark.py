@@ -138,8 +138,8 @@ def test_drift_at_smoke_scale(tmp_path, monkeypatch):
     assert any(row["moved"] > 0 for point in points for row in point["seeds"])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["place", pytest.param("cfn", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["place", "cfn"])
 def test_counts_at_smoke_scale(tmp_path, monkeypatch, kind):
     out = tmp_path / "found.json"
     words = ["counts", "maze", kind, "--preset", "smoke", "--seeds", "0-0", "--out", str(out)]

@@ -385,7 +385,7 @@ def test_the_worlds_own_key_is_not_used(method, world, settings, is_same):
     assert (program(learner) == program(other)) == is_same
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("settings", "is_same"), [(PLACE, True), ({}, False)], ids=str)
 def test_nor_does_it_change_a_run(settings, is_same):
     """Under another key of the world everything is the same byte; with the given key it is not."""

@@ -2,6 +2,7 @@
 
 import csv
 import importlib.util
+import os
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from conftest import QUICK_CHILDREN
 from gymnasium import spaces
 
 import primax
@@ -536,7 +538,8 @@ def test_an_example_runs(name, steps, more, made, tmp_path):
     pytest.importorskip(library, reason=f"{library} is not installed")
     words = [sys.executable, str(ROOT / "examples" / f"{name}.py"), "--steps", str(steps), *more]
     words += ["--curve", "curve.csv", *(("--out", "agents") if made else ())]
-    done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)
+    env = os.environ | QUICK_CHILDREN
+    done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, env=env)
     assert done.returncode == 0, done.stderr
     assert "episodes" in done.stdout and all((tmp_path / file).exists() for file in made)
     with (tmp_path / "curve.csv").open(newline="", encoding="utf-8") as file:
