@@ -10,6 +10,8 @@ from primax.worlds.base import GridWorld, World
 from primax.worlds.drawing.render import Scene
 from primax.worlds.rollout import Episode
 
+KINDS = ("colour ", "state ")
+"""How planes begin that say of what kind a thing is."""
 BARE = ("empty", "floor")
 
 
@@ -39,10 +41,10 @@ def seen(
 ) -> list[Scene]:
     """One scene for every observation; with the score and the targets left, where they are known.
 
-    Planes of the bare floor and of colours, which XLand-MiniGrid has, are left out.
+    Planes of the bare floor, and of colours and states, which MiniGrid's kin have, are left out.
     """
     names = enumerate(world.channels)
-    drawn = [i for i, name in names if name not in BARE and not name.startswith("colour ")]
+    drawn = [i for i, name in names if name not in BARE and not name.startswith(KINDS)]
     cells: list[int] = []
     if "agent" in world.channels:
         agent = planes[:, world.channels.index("agent")]

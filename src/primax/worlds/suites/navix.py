@@ -20,7 +20,7 @@ OLDEST = 4
 """In navix 0.7.4, the newest for Python 3.11, KeyCorridor never pays."""
 PYTHON = (3, 12)
 """What that navix needs."""
-TAGS = ("unseen", "floor", "wall", "", "door", "key", "ball", "box", "goal", "lava", "player")
+TAGS = ("unseen", "floor", "wall", "", "door", "key", "ball", "box", "goal", "lava", "agent")
 COLOURS = ("red", "green", "blue", "purple", "yellow", "grey")
 STATES = 4
 """A door is open, closed or locked; the agent faces one of four ways."""
@@ -85,7 +85,8 @@ def environment(env: Any, partial: bool, carries: bool) -> Environment:
 
     env = env.replace(observation_fn=library("navix.observations", "navix").none)  # planes are ours
     colours, states = (f"colour {x}" for x in COLOURS), (f"state {x}" for x in range(STATES))
-    num, names = len(env.action_set), (*TAGS, *colours, *states)
+    tags = (*TAGS[:-1], "player") if partial else TAGS  # its own cell is bare in the partial view
+    num, names = len(env.action_set), (*tags, *colours, *states)
     return Environment(reset, step, num, int(env.max_steps), "planes", names)
 
 
