@@ -77,7 +77,10 @@ PLACES = (
     _rooms("doorkey5", "DoorKey-5x5", 50_000),
     _rooms("doorkey6", "DoorKey-6x6", 100_000),
     _rooms("doorkey8", "DoorKey-8x8", 200_000),
+    _rooms("doorkey16", "DoorKey-16x16", 200_000),
     _rooms("unlockpickup", "UnlockPickUp", 200_000),
+    _rooms("blockedunlockpickup", "BlockedUnlockPickUp", 200_000),
+    Place("asterix", "pgx:minatar-asterix", 100_000),
     Place("breakout", "pgx:minatar-breakout", 100_000),
     Place("spaceinvaders", "pgx:minatar-space_invaders", 100_000),
 )
