@@ -411,7 +411,7 @@ class Learner(eqx.Module):
             return self._step(world, state, action, noise, k_reward)
 
         state, (slots, rows, ended) = jax.lax.scan(
-            step, state, (draws, fresh), unroll=not world.can_end
+            step, state, (draws, fresh), unroll=not world.can_end or _is_gpu()
         )
         return replace(state, ring=ring.write(state.ring, clock, slots, rows)), ended
 
@@ -560,6 +560,12 @@ def make_learner(
     if learner.keys is not None:
         named.check_counts(learner.keys, reward, config.method)
     return learner
+
+
+def _is_gpu() -> bool:
+    """Whether steps of free worlds are unrolled: on a CPU the compiler would fuse them all into one
+    kernel that computes each of them many times."""
+    return jax.default_backend() == "gpu"
 
 
 def _scaled(moments: Running | None, obs: Shaped[Array, "..."]) -> Shaped[Array, "..."]:
