@@ -155,7 +155,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--steps", type=int, default=20_000)
-    parser.add_argument("--repeats", type=int, default=3, help="of each, in turns; the median counts")
+    parser.add_argument(
+        "--repeats", type=int, default=3, help="of each, in turns; the median counts"
+    )
     args = parser.parse_args()
     check()
     about = provenance()
