@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
 import suite
 
+from primax.errors import InputError
 from primax.paper.pages.embed import filled
 from primax.runs.read import Run
 from primax.sweep.plan import read_plan
@@ -51,9 +52,37 @@ def test_the_plan_is_what_the_script_makes_and_all_of_it_was_run(cells):
     }
     assert set(cells) == {(place.name, m) for place in suite.PLACES for m in suite.METHODS}
     assert all(len(cell.found) == suite.SEEDS for cell in cells.values())
-    made = json.loads((suite.KEPT / "made.json").read_text(encoding="utf-8"))
-    assert len(made["seconds"]) == len(cells) and made["about"]["code"]
+    parts = json.loads(suite.ABOUT.read_text(encoding="utf-8"))
+    assert sorted(name for part in parts for name in part["seconds"]) == sorted(
+        map(" ".join, cells)
+    )
+    assert all(part["about"]["code"] for part in parts)
     assert sum(path.stat().st_size for path in suite.KEPT.iterdir()) < 2_000_000
+
+
+def test_runs_of_a_few_cells_are_added_and_the_others_stay(tmp_path, monkeypatch):
+    before, table = json.loads(suite.ABOUT.read_text(encoding="utf-8")), suite._table()
+    for name in ("TABLE", "ABOUT"):
+        kept = tmp_path / getattr(suite, name).name
+        kept.write_bytes(getattr(suite, name).read_bytes())
+        monkeypatch.setattr(suite, name, kept)
+    own = [[*row[:3], "7", *row[4:]] for row in table if row[:2] == ["asterix", "task"]]
+    part = {"about": {"code": "new"}, "seconds": {"asterix task": [1.0, 2.0]}}
+    monkeypatch.setattr(suite, "collect", lambda home: (own, part))
+    suite.keep(tmp_path)
+    assert [row for row in suite._table() if row not in own] == [
+        row for row in table if row[:2] != ["asterix", "task"]
+    ]
+    assert [row[:3] for row in suite._table()] == [row[:3] for row in table]
+    assert (suite.read()["asterix", "task"].found == 7).all()
+    *old, new = json.loads(suite.ABOUT.read_text(encoding="utf-8"))
+    assert new == part and len(old) == len(before)
+    assert all("asterix task" not in one["seconds"] for one in old)
+
+
+def test_a_folder_without_a_run_of_the_plan_is_refused(tmp_path):
+    with pytest.raises(InputError, match="no run of the plan"):
+        suite.keep(tmp_path)
 
 
 def test_what_is_kept_of_a_run_by_hand(monkeypatch):
