@@ -264,6 +264,20 @@ def test_the_ring_holds_the_worlds_transitions_and_an_idle_row_after_each_end():
     np.testing.assert_array_equal((lengths == 6) & ~ended[begins - 2], cut[begins - 2])
 
 
+def test_a_round_in_one_piece_as_on_a_gpu_is_the_loop_of_its_steps(monkeypatch):
+    """The same rows and integers, and the same numbers but for rounding."""
+    _, looped, rows = line_rows()
+    monkeypatch.setattr("primax.agent.learner.is_in_one_piece", lambda world: True)
+    learner, state, again = line_rows()
+    shapes = jax.eval_shape(learner.init, jax.random.key(0), jnp.int32(0))
+    assert "unroll=4" in str(jax.make_jaxpr(learner.window)(shapes, jnp.int32(0)))
+    for mine, other in zip(*map(jax.tree.leaves, ((state, again), (looped, rows))), strict=True):
+        if jnp.issubdtype(mine.dtype, jnp.floating):
+            np.testing.assert_allclose(mine, other, rtol=1e-4, atol=1e-6)
+        elif not jnp.issubdtype(mine.dtype, jax.dtypes.prng_key):
+            np.testing.assert_array_equal(mine, other)
+
+
 def test_keys_are_those_of_observations_and_the_warm_up_is_counted_again():
     """Counts by a dictionary over all that was lived; the three cells have three keys."""
     learner, state, rows = line_rows()

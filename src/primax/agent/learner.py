@@ -411,7 +411,7 @@ class Learner(eqx.Module):
             return self._step(world, state, action, noise, k_reward)
 
         state, (slots, rows, ended) = jax.lax.scan(
-            step, state, (draws, fresh), unroll=not world.can_end or _is_gpu()
+            step, state, (draws, fresh), unroll=is_in_one_piece(world)
         )
         return replace(state, ring=ring.write(state.ring, clock, slots, rows)), ended
 
@@ -562,10 +562,12 @@ def make_learner(
     return learner
 
 
-def _is_gpu() -> bool:
-    """Whether steps of free worlds are unrolled: on a CPU the compiler would fuse them all into one
-    kernel that computes each of them many times."""
-    return jax.default_backend() == "gpu"
+def is_in_one_piece(world: World) -> bool:
+    """Whether the steps of a round are unrolled: where resets are among them, only on a GPU.
+
+    On a CPU the compiler would fuse those into one kernel that computes each of them many times.
+    """
+    return not world.can_end or jax.default_backend() == "gpu"
 
 
 def _scaled(moments: Running | None, obs: Shaped[Array, "..."]) -> Shaped[Array, "..."]:
