@@ -37,8 +37,11 @@ from primax.runs.provenance import provenance
 
 ROOT = Path(__file__).parents[1]
 PAGE, KEPT = ROOT / "docs" / "curiosity_critic.md", ROOT / "results" / "noise"
-TABLES = {"divided": "curiosity_critic.json", "undivided": "curiosity_critic_undivided.json"}
-"""By their names in the page."""
+TABLES = {
+    "divided": ("curiosity_critic.json", "curiosity_critic_more.json"),
+    "undivided": ("curiosity_critic_undivided.json",),
+}
+"""By their names in the page, each with the files that have its rows."""
 PARTS = "curiosity_critic_parts.json"
 """What PRIME makes of it, by critic_parts.py."""
 STEPS, CHUNK = 35_000, 1_000
@@ -160,10 +163,17 @@ def _spread(values: Sequence[float] | None) -> str:
 
 def blocks() -> Blocks:
     """The tables of the page, from what is kept."""
-    kept = {name: (KEPT / file).read_text(encoding="utf-8") for name, file in TABLES.items()}
-    made = {name: sheet(json.loads(text)).body() for name, text in kept.items()}
-    told = json.loads((KEPT / PARTS).read_text(encoding="utf-8"))
-    return made | {"parts": critic_parts.sheet(told).body()}
+    made = {}
+    for name, files in TABLES.items():
+        told = [_read(file) for file in files]
+        rows = [row for one in told for row in one["rows"]]
+        made[name] = sheet(told[0] | {"rows": rows}).body()
+    return made | {"parts": critic_parts.sheet(_read(PARTS)).body()}
+
+
+def _read(file: str) -> dict[str, Any]:
+    """What is kept."""
+    return json.loads((KEPT / file).read_text(encoding="utf-8"))
 
 
 def main() -> None:

@@ -254,8 +254,11 @@ def test_the_papers_numbers_are_its_table():
 def test_the_page_is_what_the_kept_runs_say():
     made, page = script.blocks(), script.PAGE.read_text(encoding="utf-8")
     assert filled(page, made, "..") == page
-    told = [json.loads((script.KEPT / file).read_text()) for file in script.TABLES.values()]
-    assert [x["undivided"] for x in told] == [False, True]
-    missing = ("ama", "lpm", "net_novelty")  # as the page says
-    divided = [name for name in rewards.REWARDS if name not in missing]
-    assert [row["reward"] for row in told[0]["rows"]] == divided
+    for name, is_undivided in (("divided", False), ("undivided", True)):
+        told = [script._read(file) for file in script.TABLES[name]]
+        assert all(one["undivided"] == is_undivided for one in told)
+        assert len({(*one["seeds"], one["steps"]) for one in told}) == 1
+    rows = [
+        row["reward"] for file in script.TABLES["divided"] for row in script._read(file)["rows"]
+    ]
+    assert rows == list(rewards.REWARDS)

@@ -17,15 +17,15 @@ ON_GPU = jax.default_backend() == "gpu"
 EXACT = {"rtol": 2e-5, "atol": 2e-5}
 
 
-def case(batch: int, num: tuple[int, ...] = (), planes: int = PLANES):
+def case(batch: int, num: tuple[int, ...] = (), shape=(PLANES, ROWS, COLS), sizes=SMALL):
     """A trunk, or several, with observations and weights for what it says of them."""
     k_net, k_see, k_weigh = jax.random.split(jax.random.key(0), 3)
-    make = lambda key: nets.with_trunk(key, (planes, ROWS, COLS), SMALL)[0]  # noqa: E731
+    make = lambda key: nets.with_trunk(key, shape, sizes)[0]  # noqa: E731
     for _ in num:
         make = jax.vmap(make)
     net = make(jax.random.split(k_net, num) if num else k_net)
-    seen = jax.random.bernoulli(k_see, 0.3, (batch, planes, ROWS, COLS))
-    return net, seen, jax.random.normal(k_weigh, (batch, SMALL.embedding))
+    seen = jax.random.bernoulli(k_see, 0.3, (batch, *shape))
+    return net, seen, jax.random.normal(k_weigh, (batch, sizes.embedding))
 
 
 def by_kernels(net: nets.Trunk, planes, dtype="float32"):
@@ -43,10 +43,18 @@ def assert_close(found, wanted, **how):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("num_planes", [4, 9], ids=["four columns a tile", "filled up"])
-def test_networks_and_their_gradients(num_planes):
+@pytest.mark.parametrize(
+    ("shape", "sizes"),
+    [
+        ((4, ROWS, COLS), SMALL),
+        ((9, ROWS, COLS), SMALL),
+        ((2, 3, 5), NetConfig(9, 10, 17)),
+    ],
+    ids=["four columns a tile", "filled up", "odd sides and widths"],
+)
+def test_networks_and_their_gradients(shape, sizes):
     """Two networks on a minibatch that fills one block and a part of another."""
-    net, planes, weight = case(70, num=(2,), planes=num_planes)
+    net, planes, weight = case(70, (2,), shape, sizes)
 
     def both(say):
         def loss(net):
@@ -54,7 +62,7 @@ def test_networks_and_their_gradients(num_planes):
             return jnp.sum(out * jnp.stack([weight, weight])), out
 
         grads, out = jax.jit(jax.grad(loss, has_aux=True))(net)
-        return replace(grads, config=SMALL), out
+        return replace(grads, config=sizes), out
 
     found, wanted = both(by_kernels), both(plain)
     assert_close(found, wanted, **EXACT)
@@ -93,34 +101,6 @@ def test_float16_is_as_fine_as_tf32():
     assert not any(np.any(np.asarray(leaf)) for leaf in jax.tree.leaves(both(net, 0.0)[0]))
 
 
-@pytest.mark.parametrize(
-    ("rows", "cols", "widths", "is_taken"),
-    [
-        (10, 10, (16, 32, 64), True),
-        (6, 6, (8, 16, 32), True),
-        (10, 9, (16, 32, 64), False),
-        (9, 10, (16, 32, 64), False),
-        (10, 10, (12, 32, 64), False),
-        (10, 10, (4, 32, 64), False),
-        (10, 10, (16, 32, 8), False),
-    ],
-)
-def test_what_the_kernels_take(rows, cols, widths, is_taken):
-    assert kernels.fits(rows, cols, widths) == is_taken
-
-
-def test_a_trunk_takes_the_plain_way_where_it_must(monkeypatch):
-    """Off a GPU, at the highest precision, on shapes that do not fit, and when told to."""
-    net, planes, _ = case(16)
-    patches = nets.patches(planes)
-    assert net._fits(patches) == ON_GPU
-    monkeypatch.setattr(kernels, "works", lambda *sizes: True)
-    assert net._fits(patches)
-    for change in ({"kernels": False}, {"precision": "highest"}):
-        assert not replace(net, config=replace(SMALL, **change))._fits(patches)
-    assert not net._fits(patches[:, :, :-1])
-
-
 @pytest.fixture
 def asked_anew(monkeypatch):
     """On a device that calls itself a GPU."""
@@ -128,6 +108,29 @@ def asked_anew(monkeypatch):
     kernels.works.cache_clear()
     yield
     kernels.works.cache_clear()
+
+
+@pytest.mark.parametrize("widths", [(4, 32, 64), (16, 32, 8)])
+def test_narrow_layers_are_not_filled_up(widths, asked_anew, monkeypatch):
+    monkeypatch.setattr(kernels, "trunk", None)  # not even tried
+    assert not kernels.works(widths=widths)
+
+
+def test_more_planes_than_fit_are_told_of(asked_anew, monkeypatch):
+    monkeypatch.setattr(kernels, "trunk", None)
+    with pytest.warns(UserWarning, match="11 planes, at most 10 fit"):
+        assert not kernels.works(channels=11)
+
+
+def test_a_trunk_takes_the_plain_way_where_it_must(monkeypatch):
+    """Off a GPU, at the highest precision, and when told to."""
+    net, planes, _ = case(16)
+    patches = nets.patches(planes)
+    assert net._fits(patches) == ON_GPU
+    monkeypatch.setattr(kernels, "works", lambda *sizes: True)
+    assert net._fits(patches)
+    for change in ({"kernels": False}, {"precision": "highest"}):
+        assert not replace(net, config=replace(SMALL, **change))._fits(patches)
 
 
 @pytest.mark.slow

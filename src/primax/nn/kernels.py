@@ -25,6 +25,8 @@ STRIPS = {"forward": 1, "second_back": 2, "first_back": 2}
 """Programs that share two columns of the grid."""
 STAGES = {"forward": 3, "second_back": 2, "first_back": 3}
 """How far loads run ahead; measured, as all of these are."""
+LANES = 64
+"""That a window may have: at the paper's widths 128 did not fit."""
 Windows = Shaped[Array, "_ _ _ _"]
 """[rows, pairs, block, lanes]: for two cells of a row, the columns that matter to them, with their
 channels; zeros beyond the grid and where lanes are left over."""
@@ -42,21 +44,54 @@ def trunk(
 ) -> Float[Array, "batch embedding"]:
     """Two 3x3 convolutions with ReLU, flattened, times `embed`."""
     batch, rows, cols, channels = planes.shape
+    num = embed.shape[1]
+    first, second, embed = _filled((rows, cols), first, second, embed)
+    down, across = _even(rows), _even(cols)
     block = min(BLOCK, max(16, _power(batch)))
-    x = jnp.pad(planes.astype(dtype), ((0, -batch % block), (2, 2), (2, 2), (0, 0)))
-    x = x.reshape(-1, block, rows + 4, (cols + 4) * channels)
-    six = [x[..., i * channels : (i + 6) * channels] for i in range(0, cols, 2)]
-    filled = max(16, _power(6 * channels)) - 6 * channels
-    windows = jnp.pad(jnp.stack(six, axis=3), (*[(0, 0)] * 4, (0, filled)))
-    some = jax.vmap(partial(_trunk, interpret), in_axes=(0, None, None, None))
+    beyond = ((0, -batch % block), (2, 2 + down - rows), (2, 2 + across - cols), (0, 0))
+    x = jnp.pad(planes.astype(dtype), beyond).reshape(-1, block, down + 4, (across + 4) * channels)
+    six = [x[..., i * channels : (i + 6) * channels] for i in range(0, across, 2)]
+    beside = (0, _lanes(channels) - 6 * channels)
+    windows = jnp.pad(jnp.stack(six, axis=3), (*[(0, 0)] * 4, beside))
+    some = jax.vmap(partial(_trunk, interpret, (rows, cols)), in_axes=(0, None, None, None))
     out = some(jnp.moveaxis(windows, 1, 3), first, second, embed)
-    return out.reshape(-1, embed.shape[1])[:batch]
+    return out.reshape(-1, embed.shape[1])[:batch, :num]
 
 
-def fits(rows: int, cols: int, widths: tuple[int, ...]) -> bool:
-    """Whether the kernels can take a grid of this size and layers so wide."""
-    is_even = cols % 2 == 0 and not any(rows % strips for strips in STRIPS.values())
-    return is_even and widths[-1] >= 16 and all(w >= 8 and w == _power(w) for w in widths)
+def _lanes(channels: int) -> int:
+    """Of a window: six columns, filled up to what a product takes."""
+    return max(16, _power(6 * channels))
+
+
+def _filled(
+    grid: tuple[int, int], first: Layer, second: Layer, embed: Float[Array, "cells_e embedding"]
+) -> tuple[Layer, Layer, Float[Array, "_ _"]]:
+    """The same trunk over a grid of even sides with widths that are powers of two, by zeros.
+
+    A filter of zeros gives zero and is given no gradient. Nor is a cell beyond the grid, where the
+    kernels keep the first convolution at zero and the embedding has no weight.
+    """
+    (rows, cols), d, e = grid, first[1].size, second[1].size
+    num, more_d, more_e = embed.shape[1], _power(d) - d, _power(e) - e
+    more = (_even(rows) - rows, _even(cols) - cols, more_e, _power(num) - num)
+    return (
+        (_longer(first[0], first[0].shape, 0, more_d), _longer(first[1], (d,), more_d)),
+        (_longer(second[0], (9, d, e), 0, more_d, more_e), _longer(second[1], (e,), more_e)),
+        _longer(embed, (rows, cols, e, num), *more),
+    )
+
+
+def _longer(x: Float[Array, "..."], shape: tuple[int, ...], *more: int) -> Float[Array, "..."]:
+    """With zeros at the end of each axis that it has in this shape."""
+    if not any(more):
+        return x
+    filled = jnp.pad(x.reshape(shape), [(0, num) for num in more])
+    return filled.reshape(-1, filled.shape[-1]) if x.ndim == 2 else filled
+
+
+def _even(size: int) -> int:
+    """The next even number."""
+    return size + size % 2
 
 
 @cache
@@ -67,9 +102,14 @@ def works(
     widths: tuple[int, ...] = (16, 32, 64),
     dtype: str = "float16",
 ) -> bool:
-    """Whether the kernels compile for this machine's device at these sizes; tried once a process."""
-    if jax.default_backend() != "gpu":
+    """Whether the kernels run on this machine's device at these sizes; tried once a process.
+
+    Narrow layers are not worth filling up.
+    """
+    if jax.default_backend() != "gpu" or widths[-1] < 16 or min(widths) < 8:
         return False
+    if _lanes(channels) > LANES:
+        return _refused(f"{channels} planes, at most {LANES // 6} fit")
     first, second, embedding = widths
     shapes = [(9 * channels, first), (first,), (9 * first, second), (second,)]
     shapes.append((rows * cols * second, embedding))
@@ -86,13 +126,16 @@ def works(
         jax.jit(partial(loss, batch=1)).lower(params).compile()
         return True
     except Exception as error:  # whatever it is, there is another way
-        reason = f"{type(error).__name__}: {str(error).splitlines()[0]}"
-        warnings.warn(
-            "the GPU kernels do not work for this size or device, so networks run as plain matrix "
-            f"products, which is slower ({reason})",
-            stacklevel=2,
-        )
-        return False
+        return _refused(f"{type(error).__name__}: {str(error).splitlines()[0]}")
+
+
+def _refused(reason: str) -> bool:
+    warnings.warn(
+        "the GPU kernels do not work for this size or device, so networks run as plain matrix "
+        f"products; PRIME took 1.7 times as long with them at the paper's size ({reason})",
+        stacklevel=3,
+    )
+    return False
 
 
 def _power(size: int) -> int:
@@ -101,10 +144,14 @@ def _power(size: int) -> int:
 
 
 class _Sizes:
-    """What the kernels need to know of a trunk."""
+    """What the kernels need to know of a trunk; `grid` has the rows and columns that are there."""
 
-    def __init__(self, x: Windows, first: Layer, second: Layer, embed: Any):
-        self.rows, self.pairs, self.block, self.lanes = x.shape[0] - 4, *x.shape[1:]
+    def __init__(self, grid: tuple[int, int], x: Windows, first: Layer, second: Layer, embed: Any):
+        self.grid, self.rows, self.pairs, self.block, self.lanes = (
+            grid,
+            x.shape[0] - 4,
+            *x.shape[1:],
+        )
         self.channels, self.d = first[0].shape[0] // 9, first[0].shape[1]
         self.e, self.embedding = second[0].shape[1], embed.shape[1]
         self.dtype = x.dtype
@@ -129,22 +176,22 @@ class _Sizes:
         return [jax.ShapeDtypeStruct((num, 2, *shape), jnp.float32) for shape in shapes]
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _trunk(interpret: bool, x: Windows, first: Layer, second: Layer, embed):
-    return _forward(interpret, x, first, second, embed, is_kept=False)[0]
+@partial(jax.custom_vjp, nondiff_argnums=(0, 1))
+def _trunk(interpret: bool, grid, x: Windows, first: Layer, second: Layer, embed):
+    return _forward(interpret, grid, x, first, second, embed, is_kept=False)[0]
 
 
-def _forward(interpret, x: Windows, first: Layer, second: Layer, embed, is_kept=True):
-    sizes = _Sizes(x, first, second, embed)
+def _forward(interpret, grid, x: Windows, first: Layer, second: Layer, embed, is_kept=True):
+    sizes = _Sizes(grid, x, first, second, embed)
     pairs = embed.reshape(-1, 2 * sizes.e, sizes.embedding)
     parts, *kept = _both(sizes, is_kept, interpret)(x, *first, *second, pairs)
     return jnp.sum(parts, axis=0), (x, first, second, embed, pairs, *kept)
 
 
-def _backward(interpret: bool, saved: tuple, d_out: Float[Array, "block embedding"]):
+def _backward(interpret: bool, grid, saved: tuple, d_out: Float[Array, "block embedding"]):
     """Scaled by a power of two on the way: float16 is as fine as TF32 but not as wide."""
     x, first, second, embed, pairs, hidden, kept = saved
-    sizes = _Sizes(x, first, second, embed)
+    sizes = _Sizes(grid, x, first, second, embed)
     power = -jnp.frexp(jnp.max(jnp.abs(d_out)))[1]
     scaled = jnp.ldexp(d_out, power).astype(x.dtype)
     d_pairs, d_kept, *d_second = _second_back(sizes, interpret)(hidden, kept, pairs, scaled)
@@ -257,13 +304,13 @@ def _both(sizes: _Sizes, is_kept: bool, interpret: bool):
         )
         bias1, bias2 = _repeated(b1_ref, 4), _repeated(b2_ref, 2)
         col = 2 * pair - 1 + jax.lax.broadcasted_iota(jnp.int32, (1, 4 * d), 1) // d
-        is_in = (col >= 0) & (col < 2 * sizes.pairs)
+        is_in = (col >= 0) & (col < sizes.grid[1])
 
         def hidden(row):
             """Four columns of the first convolution, zero beyond the grid."""
             sums = [_dot(x_ref[row + 1 + i, pair], first[i]) for i in range(3)]
             z = jax.nn.relu(sums[0] + sums[1] + sums[2] + bias1)
-            z = jnp.where(is_in & (row >= 0) & (row < sizes.rows), z, 0.0).astype(sizes.dtype)
+            z = jnp.where(is_in & (row >= 0) & (row < sizes.grid[0]), z, 0.0).astype(sizes.dtype)
             for ref in kept_refs[:1]:
                 ref[row + 1, pair] = z
             return z

@@ -56,9 +56,7 @@ class Trunk(eqx.Module):
         config, (rows, cols, nine_c) = self.config, patches.shape[1:]
         widths = (config.first_channels, config.second_channels, self.embed.bias.shape[-1])
         is_wanted = config.kernels and config.precision != "highest"
-        if not is_wanted or not kernels.fits(rows, cols, widths):
-            return False
-        return kernels.works(rows, cols, nine_c // 9, widths, self._factors)
+        return is_wanted and kernels.works(rows, cols, nine_c // 9, widths, self._factors)
 
     @property
     def _factors(self) -> str:
