@@ -176,8 +176,8 @@ def collect(home: Path) -> tuple[list[list[str]], dict[str, Any]]:
                 numbers = [cell.found[i], *values, *cell.curve[i]]
                 rows.append([place.name, method, str(seed), *map(_short, numbers)])
             made.append({name: run.manifest.get(name) for name in MADE})
-            seconds = (run.seconds(name)[0] for name in ("compile_s", "run_s"))
-            times[f"{place.name} {method}"] = list(seconds)
+            kinds = ("compile_s", "run_s")
+            times[f"{place.name} {method}"] = [_total(run.seconds(kind)) for kind in kinds]
     if not made:
         raise InputError(f"{home} has no run of the plan")
     if any(each != made[0] for each in made):
@@ -200,6 +200,12 @@ def keep(home: Path) -> None:
     parts = [old for old in parts if old["seconds"]] + [part]
     TABLE.write_bytes(bz2.compress(text.getvalue().encode()))
     ABOUT.write_text(json.dumps(parts, indent=1) + "\n", encoding="utf-8")
+
+
+def _total(parts: list[float | None]) -> float | None:
+    """Of a run that was stopped and resumed; none where a part was killed before it could tell."""
+    known = [part for part in parts if part is not None]
+    return round(sum(known), 2) if len(known) == len(parts) else None
 
 
 def _folder(place: Place, method: str) -> str:

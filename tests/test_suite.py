@@ -80,6 +80,11 @@ def test_runs_of_a_few_cells_are_added_and_the_others_stay(tmp_path, monkeypatch
     assert all("asterix task" not in one["seconds"] for one in old)
 
 
+def test_the_seconds_of_a_resumed_run_are_those_of_all_its_parts():
+    assert suite._total([1.5]) == 1.5 and suite._total([1.25, 2.5]) == 3.75
+    assert suite._total([1.25, None]) is None
+
+
 def test_a_folder_without_a_run_of_the_plan_is_refused(tmp_path):
     with pytest.raises(InputError, match="no run of the plan"):
         suite.keep(tmp_path)

@@ -132,7 +132,7 @@ def works(
 def _refused(reason: str) -> bool:
     warnings.warn(
         "the GPU kernels do not work for this size or device, so networks run as plain matrix "
-        f"products; PRIME took 1.7 times as long with them at the paper's size ({reason})",
+        f"products, which is slower ({reason})",
         stacklevel=3,
     )
     return False
