@@ -57,7 +57,7 @@ class Place:
     """What the best policy scores on average at the last ε, about; none where that is not known."""
     options: dict[str, Any] = field(default_factory=dict)
     has_luck: bool = False
-    """Whether an episode can pay without the goal being found."""
+    """Whether an episode can pay without what makes the world hard."""
 
 
 def _deep_sea(size: int, steps: int, **options: Any) -> Place:

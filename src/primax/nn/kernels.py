@@ -147,11 +147,8 @@ class _Sizes:
     """What the kernels need to know of a trunk; `grid` has the rows and columns that are there."""
 
     def __init__(self, grid: tuple[int, int], x: Windows, first: Layer, second: Layer, embed: Any):
-        self.grid, self.rows, self.pairs, self.block, self.lanes = (
-            grid,
-            x.shape[0] - 4,
-            *x.shape[1:],
-        )
+        self.grid = grid
+        self.rows, self.pairs, self.block, self.lanes = x.shape[0] - 4, *x.shape[1:]
         self.channels, self.d = first[0].shape[0] // 9, first[0].shape[1]
         self.e, self.embedding = second[0].shape[1], embed.shape[1]
         self.dtype = x.dtype
